@@ -1,0 +1,1 @@
+"""The configuration file: its schema, how it is loaded, compared and watched."""

@@ -1,0 +1,1 @@
+"""Health as others see it: journal, sd_notify, status.json, and text for people."""

@@ -1,0 +1,195 @@
+"""Frozen facts, verdicts and status: the words that all parts of the agent share.
+
+Times called `*_at` or `now` are seconds of the monotonic clock; `since` and `time` are seconds of
+the wall clock (epoch). Sizes are bytes.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What is true of a mount. Declared in the order of judgement: the first that fits wins."""
+
+    PAUSED = "paused"
+    FOREIGN = "foreign"
+    ABSENT = "absent"
+    DEAD = "dead"
+    HUNG = "hung"
+    SLOW = "slow"
+    NO_QUORUM = "no-quorum"
+    FULL = "full"
+    READ_ONLY = "read-only"
+    STALE_OPTIONS = "stale-options"
+    DEGRADED = "degraded"
+    HEALTHY = "healthy"
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `status`, as Nagios counts: 0 healthy, 1 warning, 2 critical."""
+        if self is Verdict.HEALTHY:
+            return 0
+        return 1 if self in _WARNINGS else 2
+
+    @property
+    def usable(self) -> bool:
+        """Whether a job may start on the mount: what `wait` waits for."""
+        return self in _USABLE
+
+
+_WARNINGS = frozenset(
+    {Verdict.PAUSED, Verdict.SLOW, Verdict.STALE_OPTIONS, Verdict.DEGRADED},
+)
+_USABLE = frozenset({Verdict.HEALTHY, Verdict.DEGRADED, Verdict.STALE_OPTIONS})
+
+
+@dataclass(frozen=True, slots=True)
+class MountEntry:
+    """One line of /proc/self/mountinfo (proc_pid_mountinfo(5)), unescaped."""
+
+    mount_id: int
+    parent_id: int
+    major: int
+    minor: int
+    root: str
+    path: str
+    options: str
+    fstype: str
+    source: str
+    super_options: str
+
+    @property
+    def device(self) -> tuple[int, int]:
+        """(major, minor): st_dev of everything on it, and for FUSE the connection's number."""
+        return (self.major, self.minor)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """A process that can't be mistaken for a later one with the same pid.
+
+    start_time: field 22 of /proc/PID/stat, clock ticks since boot.
+    """
+
+    pid: int
+    start_time: int
+
+
+class ClientState(StrEnum):
+    """What is known of the glusterfs client process behind a FUSE mount."""
+
+    ALIVE = "alive"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """The client process of a mount, as far as it is known."""
+
+    state: ClientState
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Brick:
+    """One brick as the client sees it (`.meta/graphs/active/<volume>-client-N`)."""
+
+    name: str
+    host: str
+    path: str
+    connected: bool
+
+    @property
+    def label(self) -> str:
+        """host:path, as `gluster volume info` prints it."""
+        return f"{self.host}:{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subvolume:
+    """One replica or disperse set, or a lone brick, below distribute; up: it has quorum."""
+
+    name: str
+    kind: str
+    up: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process that holds a mount, never with its arguments: these may be secret.
+
+    where: the container or systemd unit it runs in, "" if neither; how: "open file", "cwd", ...
+    """
+
+    pid: int
+    comm: str
+    uid: int
+    where: str
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """statvfs of the mount, in bytes; free is what an ordinary user may still write."""
+
+    total: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class MountStatus:
+    """All that is told of one mount, in every output: journal, status.json, terminal, metrics."""
+
+    name: str
+    path: str
+    volume: str
+    verdict: Verdict
+    since: float
+    evidence: str
+    advice: str = ""
+    observed: Verdict | None = None
+    server: str | None = None
+    client: ProcessId | None = None
+    adopted: bool = False
+    bricks: tuple[Brick, ...] | None = None
+    space: Space | None = None
+    findings: tuple[str, ...] = ()
+    pending: str = ""
+    holders: tuple[Holder, ...] = ()
+    recoveries: int = 0
+    last_recovery: str = ""
+    probe_seconds: float | None = None
+    attempts: int = 0
+    removing: bool = False
+
+
+class ConfigState(StrEnum):
+    """Which configuration is in force."""
+
+    VALID = "valid"
+    REJECTED = "rejected"
+    LAST_GOOD = "last-good"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigStatus:
+    """What became of the configuration file; errors and warnings are whole lines for people."""
+
+    state: ConfigState
+    path: str
+    errors: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStatus:
+    """Everything status.json holds."""
+
+    host: str
+    version: str
+    time: float
+    pid: ProcessId
+    config: ConfigStatus
+    mounts: tuple[MountStatus, ...] = field(default=())

@@ -1,0 +1,158 @@
+"""What the daemon and its workers say to each other: one JSON object a line, both ways.
+
+The persistent probe worker takes `{"id", "path", "device", "write_name"}` and answers one
+ProbeReply a request. One-shot workers take their request as the only line on stdin and answer in
+one or more lines; the last one bears `"done": true`. A worker imports nothing but the standard
+library and the lowest floor, so that it starts in milliseconds and stays small.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+MAX_LINE = 1 << 20
+"""Bytes; a longer message is a broken worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRequest:
+    """Ask for one true round trip.
+
+    device: (major, minor) that the mount's root must have; a worker that finds another device
+    there answers so and writes nothing. write_name: file to create, sync, read back and unlink
+    below `.gluster-ml/probes/`, or None for a probe that only reads.
+    """
+
+    id: int
+    path: str
+    device: tuple[int, int]
+    write_name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a probe. errno: 0 worked; name: what was tried, for the evidence."""
+
+    name: str
+    errno: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """The client graph as `.meta` shows it; ping_timeout in seconds."""
+
+    bricks: tuple[tuple[str, str, str, bool], ...]
+    """(name, host, path, connected) of each protocol/client"""
+    subvolumes: tuple[tuple[str, str, bool], ...]
+    """(name, kind, up) of each child of distribute"""
+    ping_timeout: int
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeReply:
+    """What one probe found.
+
+    on_device: the path's root was on the asked device. statvfs, read and write are None where
+    that step was not tried. total and free are bytes from statvfs. graph is None where `.meta`
+    could not be read. seconds: how long it took, on the worker's monotonic clock.
+    """
+
+    id: int
+    on_device: bool
+    statvfs: Step | None
+    read: Step | None
+    write: Step | None
+    total: int
+    free: int
+    graph: GraphView | None
+    seconds: float
+
+
+def encode(message: object) -> bytes:
+    """One line of JSON for a message dataclass."""
+    return json.dumps(asdict(message), separators=(",", ":")).encode() + b"\n"  # type: ignore[call-overload]
+
+
+class BadMessage(ValueError):
+    """A line that is not the message it should be."""
+
+
+def decode_probe_request(line: bytes) -> ProbeRequest:
+    """Raises BadMessage."""
+    fields = _object(line)
+    try:
+        device = fields["device"]
+        name = fields["write_name"]
+        return ProbeRequest(
+            id=_int(fields["id"]),
+            path=_str(fields["path"]),
+            device=(_int(device[0]), _int(device[1])),
+            write_name=None if name is None else _str(name),
+        )
+    except (KeyError, TypeError, IndexError) as error:
+        raise BadMessage(f"probe request: {error!r}") from error
+
+
+def decode_probe_reply(line: bytes) -> ProbeReply:
+    """Raises BadMessage."""
+    fields = _object(line)
+    try:
+        return ProbeReply(
+            id=_int(fields["id"]),
+            on_device=_bool(fields["on_device"]),
+            statvfs=_step(fields["statvfs"]),
+            read=_step(fields["read"]),
+            write=_step(fields["write"]),
+            total=_int(fields["total"]),
+            free=_int(fields["free"]),
+            graph=_graph(fields["graph"]),
+            seconds=float(fields["seconds"]),
+        )
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise BadMessage(f"probe reply: {error!r}") from error
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    if len(line) > MAX_LINE:
+        raise BadMessage("message too long")
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadMessage("not JSON") from error
+    if not isinstance(value, dict):
+        raise BadMessage("not an object")
+    return value
+
+
+def _int(value: Any) -> int:
+    if type(value) is not int:
+        raise TypeError("not an integer")
+    return value
+
+
+def _str(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a string")
+    return value
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("not a boolean")
+    return value
+
+
+def _step(value: Any) -> Step | None:
+    return None if value is None else Step(_str(value["name"]), _int(value["errno"]))
+
+
+def _graph(value: Any) -> GraphView | None:
+    if value is None:
+        return None
+    return GraphView(
+        bricks=tuple((_str(n), _str(h), _str(p), _bool(c)) for n, h, p, c in value["bricks"]),
+        subvolumes=tuple((_str(n), _str(k), _bool(u)) for n, k, u in value["subvolumes"]),
+        ping_timeout=_int(value["ping_timeout"]),
+        version=_str(value["version"]),
+    )

@@ -1,0 +1,61 @@
+"""Who makes and unmakes mounts: the small interface with two implementations.
+
+`systemd.py` lets PID 1 do it over D-Bus, so that the clients live in units of their own and mounts
+are seen by everybody; `direct.py` calls mount(8) and umount(8) where PID 1 isn't systemd.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class MountRequest:
+    """One mount to make. options: as after `-o`, comma-separated, ready for mount.glusterfs."""
+
+    name: str
+    source: str
+    path: str
+    options: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A mount unit of the administrator's: of fstab's generator or from a unit file.
+
+    origin: what to name in messages, e.g. "/etc/fstab" or "/etc/systemd/system/mnt-a.mount".
+    """
+
+    name: str
+    origin: str
+
+
+class MountHost(Protocol):
+    """Every call ends by its timeout (seconds) or raises; none touches a mount itself."""
+
+    async def administrator_unit(self, path: str) -> Unit | None:
+        """The unit by which the administrator manages this path, if there is one."""
+
+    async def mount(self, request: MountRequest, timeout: float) -> None:
+        """Make the mount; success is to be verified by the caller.
+
+        Raises MountFailed with what the helper said; what a failed or late helper started
+        (client, half mount) is gone then.
+        """
+
+    async def start_unit(self, unit: Unit, path: str, timeout: float) -> None:
+        """Mount through the administrator's unit. Raises MountFailed."""
+
+    async def unmount(self, path: str, timeout: float) -> bool:
+        """Plain unmount: True when done, False when the kernel says EBUSY. Raises MountFailed.
+
+        To be called only on a mount that has just answered a probe: on a hung one it hangs.
+        """
+
+    async def detach(self, path: str, timeout: float) -> None:
+        """Lazy unmount of the topmost mount at path. Raises MountFailed."""
+
+    async def client_pids(self, path: str) -> tuple[int, ...]:
+        """The processes in the mount's own unit, () where there is none or it is not known."""
+
+    async def close(self) -> None:
+        """Let go of connections."""

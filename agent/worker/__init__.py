@@ -1,0 +1,1 @@
+"""The only processes that touch a shared volume."""
