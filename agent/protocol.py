@@ -6,6 +6,7 @@ one or more lines; the last one bears `"done": true`. A worker imports nothing b
 library and the lowest floor, so that it starts in milliseconds and stays small.
 """
 
+import errno
 import json
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -35,6 +36,11 @@ class Step:
 
     name: str
     errno: int
+
+    @property
+    def denied(self) -> bool:
+        """Root may not do this: the volume squashes root."""
+        return self.errno in (errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The daemon: events in, one keeper per mount, timers, reload, stop."""

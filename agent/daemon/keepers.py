@@ -1,0 +1,123 @@
+"""One keeper per mount: started, told of changes, and started anew if a bug ends one."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+
+from agent.config.schema import Config
+from agent.model import Event
+from agent.mounts.edges import Edges, Settings, from_config, from_record
+from agent.mounts.keeper import Keeper
+
+RESTART_AFTER = 5.0
+"""Seconds until a keeper that ended by an internal error is replaced."""
+
+
+class Keepers:
+    """All keepers, by what they keep: a path and a volume. A mount's name may change."""
+
+    def __init__(self, edges: Edges) -> None:
+        self._edges = edges
+        self._keepers: dict[str, Keeper] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._paused: frozenset[str] = frozenset()
+
+    def apply(self, config: Config, paused: frozenset[str]) -> None:
+        """Give each keeper its part of the configuration; what is no longer in it is removed.
+
+        Mounts that were taken out of the file while no agent ran are known from their records.
+        """
+        self._paused = paused
+        settings = [from_config(name, mount) for name, mount in config.mounts.items()]
+        wanted = {each.key: each for each in settings}
+        for record in self._edges.records.all():
+            retired = from_record(record)
+            if retired.key not in wanted and retired.key not in self._keepers:
+                wanted[retired.key] = retired
+        for key, keeper in self._keepers.items():
+            if key not in wanted:
+                wanted[key] = keeper.settings.retired()
+        for each in _distinct(wanted.values()):
+            self._give(each)
+
+    def pause(self, paused: frozenset[str]) -> None:
+        """The operator paused or resumed mounts."""
+        for keeper in self._keepers.values():
+            name = keeper.settings.name
+            if (name in paused) != (name in self._paused):
+                event = Event.PAUSED if name in paused else Event.RESUMED
+                self._edges.report.emit(event, f"an operator {event} {name}", mount=name)
+                keeper.change(keeper.settings, paused=name in paused)
+        self._paused = paused
+
+    def wake(self) -> None:
+        """The mount table changed."""
+        for keeper in self._keepers.values():
+            keeper.wake()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the mounts that are looked after, those being removed among them."""
+        return tuple(keeper.settings.name for keeper in self._keepers.values())
+
+    def oldest_turn(self, now: float) -> float:
+        """Monotonic seconds of the last step of the keeper that is furthest behind."""
+        return min((keeper.turn_at for keeper in self._keepers.values()), default=now)
+
+    async def settled(self, timeout: float) -> None:
+        """Return when every keeper had its first round, or after timeout seconds."""
+        waits = [keeper.settled.wait() for keeper in self._keepers.values()]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout):
+                await asyncio.gather(*waits)
+
+    async def close(self) -> None:
+        """End all keepers; their mounts stay as they are."""
+        for task in self._tasks.values():
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=1.0)
+
+    def _give(self, settings: Settings) -> None:
+        paused = settings.name in self._paused
+        keeper = self._keepers.get(settings.key)
+        if keeper is None:
+            self._begin(settings)
+        elif keeper.settings != settings or keeper.paused != paused:
+            if keeper.settings.name != settings.name:
+                self._edges.report.gone(keeper.settings.name)
+            keeper.change(settings, paused=paused)
+
+    def _begin(self, settings: Settings) -> None:
+        keeper = Keeper(settings, self._edges, paused=settings.name in self._paused)
+        self._keepers[settings.key] = keeper
+        self._tasks[settings.key] = asyncio.get_running_loop().create_task(
+            self._live(settings.key, keeper)
+        )
+
+    async def _live(self, key: str, keeper: Keeper) -> None:
+        try:
+            await keeper.run()
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001  one mount's bug must not end the others' care
+            self._edges.report.emit(
+                Event.INTERNAL_ERROR,
+                f"the keeper of {keeper.settings.name} failed and is started anew",
+                mount=keeper.settings.name,
+                error=error,
+            )
+            await asyncio.sleep(RESTART_AFTER)
+            self._begin(keeper.settings)
+            return
+        del self._keepers[key], self._tasks[key]
+        self._edges.report.gone(keeper.settings.name)
+
+
+def _distinct(wanted: Iterable[Settings]) -> list[Settings]:
+    """A mount on its way out gives way where a new one bears its name."""
+    taken = {each.name for each in wanted if each.config is not None}
+    return [
+        each.renamed(f"{each.name}.removed") if each.config is None and each.name in taken else each
+        for each in wanted
+    ]

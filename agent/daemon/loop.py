@@ -1,0 +1,201 @@
+"""The agent's life: start, the loop's events, reload, stop."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import random
+import secrets
+import signal
+import socket
+import time
+from pathlib import Path
+
+import agent
+from agent.daemon.inforce import InForce
+from agent.daemon.keepers import Keepers
+from agent.daemon.reporting import Reporting
+from agent.errors import AgentError
+from agent.health import pausefile, statusfile
+from agent.health.journal import Journal
+from agent.health.notify import Notify
+from agent.config.watch import Watch
+from agent.model import Event, ProcessId
+from agent.mounts.edges import Edges
+from agent.mounts.records import Records
+from agent.system import booted, proc
+from agent.system.child import Children
+from agent.system.mounttable import MountTable
+from agent.system.net import ServerRace
+from agent.system.workers import Workers
+
+FIRST_ROUND = 20.0
+"""Seconds after which READY=1 is sent though a mount has not settled."""
+KEEPER_STALLED = 180.0
+"""Seconds without a step after which a keeper counts as stuck, and the watchdog is starved."""
+TICK = 1.0
+"""Seconds between looks at the watchdog where systemd asks for none."""
+
+
+def run(config_path: Path, runtime_dir: Path, state_dir: Path) -> int:
+    """Be the agent until SIGTERM. Raises AgentError if another one has the directory."""
+    runtime_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
+    state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _only_one(runtime_dir):
+        asyncio.run(Daemon(config_path, runtime_dir, state_dir).run())
+    return 0
+
+
+class Daemon:
+    """One agent. It owns everything that lives as long as it does."""
+
+    def __init__(self, config_path: Path, runtime_dir: Path, state_dir: Path) -> None:
+        self._runtime_dir = runtime_dir
+        self._state_dir = state_dir
+        self._config_path = config_path
+        self._stop = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def run(self) -> None:
+        """From start to stop."""
+        self._notify = Notify()
+        self._journal = Journal()
+        self._reporting = Reporting(
+            self._journal, self._notify, self._runtime_dir, _identity(), time.time
+        )
+        self._table = MountTable(self._mounts_changed)
+        self._children = Children()
+        self._servers = ServerRace()
+        self._host = await booted.mount_host()
+        self._keepers = Keepers(self._edges())
+        self._in_force = InForce(self._config_path, self._state_dir, self._table, self._reporting)
+        try:
+            await self._begin()
+            await self._stop.wait()
+        finally:
+            await self._end()
+
+    def _edges(self) -> Edges:
+        return Edges(
+            host=self._host,
+            table=self._table,
+            children=self._children,
+            workers=Workers(self._children),
+            servers=self._servers,
+            records=Records(self._state_dir),
+            report=self._reporting,
+            monotonic=time.monotonic,
+            wall=time.time,
+            jitter=random.random,
+            write_name=_write_name(self._state_dir),
+        )
+
+    async def _begin(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop.set)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        self._reporting.emit(
+            Event.STARTED, f"gluster-ml-agent {agent.__version__} started", pid=os.getpid()
+        )
+        self._table.start()
+        self._apply_if_new(self._in_force.start())
+        self._watches = (
+            Watch(self._config_path, self._config_changed),
+            Watch(pausefile.directory(self._state_dir), self._pause_changed),
+        )
+        for watch in self._watches:
+            watch.start()
+        self._tasks = [
+            loop.create_task(self._reporting.run()),
+            loop.create_task(self._be_watched()),
+            loop.create_task(self._tell_ready()),
+        ]
+
+    async def _tell_ready(self) -> None:
+        await self._keepers.settled(FIRST_ROUND)
+        self._reporting.write()
+        self._notify.ready(self._reporting.sentence())
+
+    async def _be_watched(self) -> None:
+        """Ping the watchdog while the loop turns and every keeper steps."""
+        interval = self._notify.watchdog_interval or TICK
+        while True:
+            now = time.monotonic()
+            if now - self._keepers.oldest_turn(now) < KEEPER_STALLED:
+                self._notify.watchdog()
+            self._journal.flush()
+            await asyncio.sleep(interval)
+
+    def _mounts_changed(self) -> None:
+        self._keepers.wake()
+
+    def _config_changed(self) -> None:
+        self._apply_if_new(self._in_force.look())
+
+    def _reload(self) -> None:
+        self._notify.reloading(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000)
+        self._config_changed()
+        self._notify.ready(self._reporting.sentence())
+
+    def _apply_if_new(self, *, new: bool) -> None:
+        if new:
+            config = self._in_force.config
+            self._journal.set_level(config.health.log_level)
+            self._keepers.apply(config, pausefile.paused(self._state_dir))
+
+    def _pause_changed(self) -> None:
+        self._keepers.pause(pausefile.paused(self._state_dir))
+
+    async def _end(self) -> None:
+        """Let go of everything but the mounts, in bounded time."""
+        self._notify.stopping("stopping; the mounts stay")
+        self._reporting.emit(Event.STOPPING, "stopping; the mounts stay as they are")
+        for watch in getattr(self, "_watches", ()):
+            watch.close()
+        for task in self._tasks:
+            task.cancel()
+        await self._keepers.close()
+        await self._children.close()
+        self._table.close()
+        self._servers.close()
+        await self._host.close()
+        statusfile.path(self._runtime_dir).unlink(missing_ok=True)
+        self._journal.flush()
+        self._journal.close()
+        self._notify.close()
+
+
+@contextlib.contextmanager
+def _only_one(runtime_dir: Path):
+    descriptor = os.open(runtime_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AgentError(
+                "already-running",
+                f"another agent runs with the runtime directory {runtime_dir}",
+                "stop it, or set RUNTIME_DIRECTORY and STATE_DIRECTORY to others",
+            ) from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _identity() -> tuple[str, str, ProcessId]:
+    me = proc.process_id(os.getpid())
+    return socket.gethostname(), agent.__version__, me or ProcessId(os.getpid(), 0)
+
+
+def _write_name(state_dir: Path) -> str:
+    """A file name of this agent alone: two hosts, or two agents, may bear one host name."""
+    file = state_dir / "agent-id"
+    try:
+        suffix = file.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        suffix = ""
+    if len(suffix) != 8 or not suffix.isalnum():
+        suffix = secrets.token_hex(4)
+        file.write_text(suffix, encoding="ascii")
+    return f"{socket.gethostname()[:64]}-{suffix}"

@@ -1,0 +1,128 @@
+"""Where the keepers' news go: the journal, status.json and STATUS= of sd_notify."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from agent.config.schema import Config, MountConfig
+from agent.health import advice, statusfile
+from agent.health.journal import Journal
+from agent.health.notify import Notify
+from agent.health.report import status_sentence
+from agent.model import AgentStatus, ConfigStatus, Event, MountStatus, ProcessId, Verdict
+
+COALESCE = 0.05
+"""Seconds that changes are gathered for before they are written."""
+REFRESH = 30.0
+"""Seconds between writes where nothing changes: readers take an old file for a dead agent."""
+
+
+class Reporting:
+    """The reporter that all keepers share. wall: the clock of the outputs, epoch seconds."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        notify: Notify,
+        runtime_dir: Path,
+        identity: tuple[str, str, ProcessId],
+        wall: Callable[[], float],
+    ) -> None:
+        self._journal = journal
+        self._notify = notify
+        self._runtime_dir = runtime_dir
+        self._host, self._version, self._process = identity
+        self._wall = wall
+        self._mounts: dict[str, MountStatus] = {}
+        self._configs: dict[str, MountConfig] = {}
+        self._config_status: ConfigStatus | None = None
+        self._dirty = asyncio.Event()
+        self._write_failed = ""
+
+    def emit(
+        self,
+        event: Event,
+        message: str,
+        *,
+        mount: str | None = None,
+        verdict: Verdict | None = None,
+        error: BaseException | None = None,
+        **fields: object,
+    ) -> None:
+        """One journal entry."""
+        self._journal.emit(event, message, mount=mount, verdict=verdict, error=error, **fields)
+
+    def changed(self, status: MountStatus) -> None:
+        """The newest status of a mount; written soon if it says something new."""
+        known = self._mounts.get(status.name)
+        self._mounts[status.name] = status
+        if known is None or _news(known) != _news(status):
+            self._dirty.set()
+
+    def gone(self, name: str) -> None:
+        """A mount is no longer looked after, or bears another name."""
+        if self._mounts.pop(name, None) is not None:
+            self._dirty.set()
+
+    def configured(self, config: Config, status: ConfigStatus) -> None:
+        """Which configuration is in force."""
+        self._configs = dict(config.mounts)
+        self._config_status = status
+        self._dirty.set()
+
+    def sentence(self) -> str:
+        """The one sentence of STATUS=."""
+        if self._config_status is None:
+            return "starting"
+        return status_sentence(tuple(self._mounts.values()), self._config_status, self._wall())
+
+    def write(self) -> None:
+        """Write status.json and STATUS= now."""
+        if self._config_status is None:
+            return
+        mounts = tuple(self._advised(status) for status in self._mounts.values())
+        status = AgentStatus(
+            self._host, self._version, self._wall(), self._process, self._config_status, mounts
+        )
+        try:
+            statusfile.write(self._runtime_dir, status)
+            self._write_failed = ""
+        except OSError as error:
+            if str(error) != self._write_failed:
+                self._write_failed = str(error)
+                self.emit(Event.INTERNAL_ERROR, f"status.json can't be written: {error}")
+        self._notify.status(self.sentence())
+
+    async def run(self) -> None:
+        """Write on each change, and from time to time."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(REFRESH):
+                    await self._dirty.wait()
+            await asyncio.sleep(COALESCE)
+            self._dirty.clear()
+            self.write()
+
+    def _advised(self, status: MountStatus) -> MountStatus:
+        config = self._configs.get(status.name)
+        situation = advice.Situation(
+            name=status.name,
+            path=status.path,
+            volume=status.volume,
+            verdict=status.verdict,
+            observed=status.observed,
+            hung_policy=config.recovery.hung if config else "report",
+            new_options=config.recovery.new_options if config else "manual",
+            bricks=status.bricks,
+            servers=config.servers if config else (),
+            holders=status.holders,
+            adopted=status.adopted,
+        )
+        return replace(status, advice=advice.advise(situation))
+
+
+def _news(status: MountStatus) -> MountStatus:
+    """The status without what changes with every probe."""
+    return replace(status, probe_seconds=None, space=None)

@@ -1,0 +1,175 @@
+"""Carries out the actions of a plan: the one place where mounts are made, detached and aborted."""
+
+from dataclasses import replace
+
+from agent.errors import AgentError, MountFailed
+from agent.model import Event, MountEntry, ProcessId
+from agent.mounts import clientlog
+from agent.mounts.chronicle import Chronicle
+from agent.mounts.edges import Edges, Settings
+from agent.mounts.facts import serves
+from agent.mounts.observe import Observer
+from agent.mounts.options import render
+from agent.mounts.records import Record
+from agent.mounts.recovery import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
+from agent.mounts.servers import describe, order
+from agent.system import fuse
+from agent.system.mounthost import MountRequest
+from agent.system.mountinfo import layers_at
+from agent.system.net import Outcome
+
+MOUNT_TIMEOUT = 60.0
+"""Seconds. A client waits 10 s for bricks on a silent host (measured), and longer for several."""
+UNMOUNT_TIMEOUT = 20.0
+DETACH_TIMEOUT = 10.0
+GUARD_DEADLINE = 10.0
+
+
+class NoServer(MountFailed):
+    """No volfile server answers: nothing was started."""
+
+
+class InUse(AgentError):
+    """The kernel refused to unmount: somebody uses the mount."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("in-use", f"{path} is in use")
+
+
+class Executor:
+    """Acts on one mount. settings may be replaced between two actions."""
+
+    def __init__(
+        self, settings: Settings, edges: Edges, observer: Observer, chronicle: Chronicle
+    ) -> None:
+        self.settings = settings
+        self._edges = edges
+        self._observer = observer
+        self._tell = chronicle.tell
+        self._guard_told = ""
+
+    async def run(self, action: Action) -> None:
+        """Do it and say so. Raises MountFailed, NoServer, InUse, ChildGone."""
+        match action:
+            case Detach():
+                await self._detach(action)
+            case Abort():
+                self._abort(action)
+            case KillClient():
+                if self._observer.watch is not None:
+                    self._observer.watch.kill()
+            case Unmount():
+                await self._unmount(action)
+            case Mount():
+                await self._mount(action)
+            case Forget():
+                await self._forget(action)
+
+    def record(self) -> Record:
+        """What is remembered of the mount, or an empty record."""
+        path, volume = self.settings.wanted.path, self.settings.wanted.full_volume
+        found = self._edges.records.load(path, volume)
+        return found or self._edges.records.new(self.settings.name, path, volume)
+
+    def remember_client(self, process: ProcessId, device: tuple[int, int]) -> bool:
+        """Note which process serves the agent's own mount, for an agent that starts later.
+
+        False: another process than the recorded one serves it, so it is somebody else's mount
+        that came to the same device number.
+        """
+        record = self.record()
+        if record.client is None:
+            self._edges.records.save(replace(record, device=device, client=process))
+        return record.client in (None, process)
+
+    async def _detach(self, action: Detach) -> None:
+        for _ in range(action.layers):
+            await self._edges.host.detach(action.path, DETACH_TIMEOUT)
+        self._tell(Event.DETACHED, action.describe(), path=action.path)
+
+    def _abort(self, action: Abort) -> None:
+        if fuse.abort(action.minor):
+            self._tell(Event.ABORTED, action.describe(), minor=action.minor)
+            return
+        # Without fusectl the end of the client does the same to the connection.
+        if self._observer.watch is None or not self._observer.watch.kill():
+            raise MountFailed(
+                f"{action.path}: FUSE connection {action.minor} can't be aborted",
+                "mount -t fusectl none /sys/fs/fuse/connections",
+            )
+        self._tell(Event.ABORTED, f"killed the hung client of {action.path}", minor=action.minor)
+
+    async def _unmount(self, action: Unmount) -> None:
+        if not await self._edges.host.unmount(action.path, UNMOUNT_TIMEOUT):
+            raise InUse(action.path)
+        self._tell(Event.UNMOUNTED, f"unmounted {action.path}: {action.why}", path=action.path)
+
+    async def _forget(self, action: Forget) -> None:
+        record = self.record()
+        if record.guarded and not self.layers():
+            await self._guard(immutable=False)
+        self._edges.records.forget(record)
+        self._tell(Event.FORGOTTEN, action.describe(), path=action.path)
+
+    async def _guard(self, *, immutable: bool) -> bool:
+        """Prepare the bare directory; True if it is immutable now. Raises MountFailed."""
+        path = self.settings.wanted.path
+        guard = await self._edges.workers.guard(
+            self.settings.key, path, immutable=immutable, deadline=GUARD_DEADLINE
+        )
+        if guard.state == "mounted":
+            raise MountFailed(f"{path}: something was mounted there meanwhile")
+        if guard.state == "refused":
+            raise MountFailed(f"{path}: {guard.detail}")
+        told = guard.detail if guard.state == "unsupported" else ""
+        if guard.strays:
+            told = f"{guard.strays} entries lie in the bare directory under the mount; {told}"
+        if told and told != self._guard_told:
+            self._tell(Event.GUARD, f"{path}: {told.removesuffix('; ')}", path=path)
+        self._guard_told = told
+        return guard.state == "set"
+
+    async def _mount(self, action: Mount) -> None:
+        config = self.settings.config
+        if config is None:
+            raise MountFailed(f"{action.path} was taken out of the file")
+        record = self.record()
+        if not record.guarded or not config.guard:
+            record = replace(record, guarded=await self._guard(immutable=config.guard))
+        contacts = await self._edges.servers.race(config.servers, self.settings.port)
+        if not any(c.outcome is Outcome.ANSWERED for c in contacts.values()):
+            raise NoServer(f"no volfile server answers: {describe(contacts)}")
+        source, options = render(config, order(config.servers, contacts))
+        log = clientlog.log_path(config)
+        since = clientlog.position(log)
+        unit = await self._edges.host.administrator_unit(action.path)
+        fingerprint = "" if unit else self.settings.wanted.fingerprint
+        record = replace(record, fingerprint=fingerprint, device=None, client=None)
+        self._edges.records.save(record)
+        try:
+            if unit:
+                await self._edges.host.start_unit(unit, action.path, MOUNT_TIMEOUT)
+            else:
+                request = MountRequest(self.settings.name, source, action.path, options)
+                await self._edges.host.mount(request, MOUNT_TIMEOUT)
+            top = self._verify(record)
+        except MountFailed as error:
+            self._edges.records.save(replace(record, fingerprint="", guarded=False))
+            raise self._explained(error, clientlog.cause(clientlog.tail(log, since))) from error
+        by = f" by {unit.origin}" if unit else ""
+        self._tell(
+            Event.MOUNTED, f"mounted {top.source} at {action.path}{by}: {action.cause}",
+            source=top.source, options=options, servers=describe(contacts),
+        )
+        self._observer.ask_now()
+
+    def _verify(self, record: Record) -> MountEntry:
+        """mount(8) can exit 0 with nothing mounted: believe the mount table only."""
+        layers = self.layers()
+        if not layers or not serves(layers[-1], self.settings.wanted):
+            raise MountFailed(f"mount reported success, but nothing is mounted at {record.path}")
+        self._edges.records.save(replace(record, device=layers[-1].device))
+        return layers[-1]
+
+    def _explained(self, error: MountFailed, cause: str) -> MountFailed:
+        return MountFailed(f"{error.message}; the client's log says: {cause}") if cause else error

@@ -1,0 +1,92 @@
+"""What befell a mount: tells each change once, and counts the recoveries."""
+
+from dataclasses import dataclass
+
+from agent.model import Event, Verdict
+from agent.mounts.edges import Edges
+from agent.mounts.facts import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A repair under way. began_at: monotonic seconds at which it was seen to be needed."""
+
+    began_at: float
+    why: str
+    event: Event = Event.RECOVERED
+
+
+class Chronicle:
+    """The story of one mount, written to the journal as it happens.
+
+    since: wall-clock seconds at which the present verdict began.
+    """
+
+    def __init__(self, name: str, path: str, edges: Edges) -> None:
+        self.judgement: Judgement | None = None
+        self.since = edges.wall()
+        self.recoveries = 0
+        self.last_recovery = ""
+        self._name = name
+        self._path = path
+        self._edges = edges
+        self._repair: Repair | None = None
+        self._was_usable = False
+
+    def rename(self, name: str) -> None:
+        """The mount's key in the file changed; its story goes on."""
+        self._name = name
+
+    def tell(self, event: Event, message: str, **fields: object) -> None:
+        """One journal entry about this mount."""
+        self._edges.report.emit(event, message, mount=self._name, **fields)
+
+    def judged(self, judgement: Judgement, now: float) -> None:
+        """A judgement stands: tell what is new about it."""
+        before = self.judgement
+        self.judgement = judgement
+        if before is None or before.verdict is not judgement.verdict:
+            self.since = self._edges.wall()
+            self._edges.report.emit(
+                Event.VERDICT,
+                f"{self._path} is {judgement.verdict}: {judgement.evidence}",
+                mount=self._name,
+                verdict=judgement.verdict,
+                previous=before.verdict if before else "",
+            )
+        for finding in judgement.findings:
+            if before is None or finding not in before.findings:
+                self.tell(Event.FINDING, finding)
+        verdict = judgement.observed or judgement.verdict
+        if verdict is Verdict.DEAD:
+            self.needs_repair(now, "the client died")
+        if verdict.usable and verdict is not Verdict.STALE_OPTIONS:
+            self._repaired(now)
+        self._was_usable = self._was_usable or verdict.usable
+
+    def needs_repair(self, now: float, why: str) -> None:
+        """Something is about to be repaired; the first mount of all is no repair."""
+        if self._repair is None and (self._was_usable or why != Verdict.ABSENT):
+            event = Event.OPTIONS_APPLIED if why == Verdict.STALE_OPTIONS else Event.RECOVERED
+            self._repair = Repair(now, why, event)
+
+    def in_use(self) -> None:
+        """What was to be repaired can't be yet."""
+        self._repair = None
+
+    def _repaired(self, now: float) -> None:
+        repair, self._repair = self._repair, None
+        if repair is None:
+            return
+        seconds = now - repair.began_at
+        if repair.event is Event.OPTIONS_APPLIED:
+            self.tell(repair.event, f"{self._path} is mounted with the options of the file")
+            return
+        self.recoveries += 1
+        self.last_recovery = f"{repair.why}; back after {seconds:.2f} s"
+        self.tell(
+            repair.event,
+            f"{self._path} works again {seconds:.2f} s after: {repair.why}",
+            cause=repair.why,
+            seconds=f"{seconds:.3f}",
+        )

@@ -1,0 +1,123 @@
+"""What a keeper needs of the world, handed to it: nothing in agent/mounts reaches out by itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from agent.config.schema import GLUSTERD_PORT, MountConfig
+from agent.model import Event, MountStatus, Verdict
+from agent.mounts.facts import Wanted
+from agent.mounts.options import fingerprint
+from agent.mounts.records import Record, Records
+from agent.mounts.recovery import Policy
+from agent.system.child import Children
+from agent.system.mounthost import MountHost
+from agent.system.mounttable import MountTable
+from agent.system.net import ServerRace
+from agent.system.workers import Workers
+
+
+class Reporter(Protocol):
+    """Where a keeper's news go."""
+
+    def emit(
+        self,
+        event: Event,
+        message: str,
+        *,
+        mount: str | None = None,
+        verdict: Verdict | None = None,
+        error: BaseException | None = None,
+        **fields: object,
+    ) -> None:
+        """One journal entry."""
+
+    def changed(self, status: MountStatus) -> None:
+        """The newest status of a mount, at least once a probe."""
+
+    def gone(self, name: str) -> None:
+        """A mount is no longer looked after, or bears another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The host's edges and the clocks (seconds) that all keepers share.
+
+    jitter: draws from 0 to 1. write_name: the file that this agent's write probes create.
+    """
+
+    host: MountHost
+    table: MountTable
+    children: Children
+    workers: Workers
+    servers: ServerRace
+    records: Records
+    report: Reporter
+    monotonic: Callable[[], float]
+    wall: Callable[[], float]
+    jitter: Callable[[], float]
+    write_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One mount as its keeper needs it. config: None once it was taken out of the file."""
+
+    name: str
+    wanted: Wanted
+    config: MountConfig | None
+    interval: float
+
+    @property
+    def key(self) -> str:
+        """What makes it the same mount whatever its name: the volume and the path."""
+        return f"{self.wanted.full_volume} at {self.wanted.path}"
+
+    def retired(self) -> "Settings":
+        """The same mount, to be unmounted when idle."""
+        return replace(self, config=None)
+
+    def renamed(self, name: str) -> "Settings":
+        """The same mount under another name."""
+        return replace(self, name=name)
+
+    @property
+    def port(self) -> int:
+        """TCP port of glusterd on the volfile servers."""
+        return self.config.port if self.config else GLUSTERD_PORT
+
+    def policy(self, *, own: bool) -> Policy:
+        """What the operator allows now."""
+        if self.config is None:
+            return Policy("report", "manual", removing=True, own=own)
+        recovery = self.config.recovery
+        return Policy(recovery.hung, recovery.new_options, removing=False, own=own)
+
+
+def from_config(name: str, config: MountConfig) -> Settings:
+    """The settings of a mount that stands in the file."""
+    wanted = Wanted(
+        path=config.path,
+        volume=config.volume_name,
+        subdir=config.subdir,
+        read_only=config.read_only,
+        probe_timeout=config.probe.timeout,
+        hung_after=config.recovery.hung_after,
+        fingerprint=fingerprint(config),
+    )
+    return Settings(name, wanted, config, config.probe.interval)
+
+
+def from_record(record: Record) -> Settings:
+    """The settings of a mount that was taken out of the file: it is only to be unmounted."""
+    volume, _, subdir = record.volume.partition("/")
+    wanted = Wanted(
+        path=record.path,
+        volume=volume,
+        subdir=subdir,
+        read_only=True,
+        probe_timeout=10.0,
+        hung_after=None,
+        fingerprint=record.fingerprint,
+    )
+    return Settings(record.name, wanted, None, 5.0)

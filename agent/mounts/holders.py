@@ -1,0 +1,75 @@
+"""Names the processes that still hold a mount which was replaced, until none is left.
+
+They see errors or the old client until they are restarted, and nobody tells them but this.
+"""
+
+import asyncio
+
+from agent.errors import AgentError
+from agent.model import Event, Holder
+from agent.mounts.chronicle import Chronicle
+from agent.mounts.edges import Edges
+from agent.mounts.facts import Facts
+
+DEADLINE = 20.0
+"""Seconds for one search; it may wait for processes that are stuck themselves."""
+EVERY = 60.0
+"""Seconds between searches while some are left."""
+
+
+class HolderSearch:
+    """Follows the holders of the mount that was replaced last."""
+
+    def __init__(self, edges: Edges, chronicle: Chronicle) -> None:
+        self.found: tuple[Holder, ...] = ()
+        self._edges = edges
+        self._chronicle = chronicle
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, name: str, facts: Facts) -> None:
+        """Search for who holds the topmost layer of these facts, which has been detached."""
+        top = facts.top
+        if top is None:
+            return
+        self.close()
+        ids = tuple(entry.mount_id for entry in facts.layers if entry.device == top.device)
+        self._task = asyncio.get_running_loop().create_task(
+            self._follow(name, top.path, top.device, ids)
+        )
+
+    def close(self) -> None:
+        """Search no more."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    async def _follow(
+        self, name: str, path: str, device: tuple[int, int], mount_ids: tuple[int, ...]
+    ) -> None:
+        told: set[int] = set()
+        while True:
+            try:
+                search = await self._edges.workers.holders(name, device, mount_ids, DEADLINE)
+            except AgentError as error:
+                self._chronicle.tell(
+                    Event.FINDING, f"who still holds the replaced mount is not known: {error}"
+                )
+                return
+            self.found = search.found
+            for holder in search.found:
+                if holder.pid not in told:
+                    told.add(holder.pid)
+                    self._chronicle.tell(
+                        Event.HOLDERS, _sentence(holder, path), pid=holder.pid, comm=holder.comm
+                    )
+            if not search.found and search.complete:
+                return
+            await asyncio.sleep(EVERY)
+
+
+def _sentence(holder: Holder, path: str) -> str:
+    where = f", {holder.where}" if holder.where else ""
+    return (
+        f"process {holder.pid} ({holder.comm}, uid {holder.uid}{where}) still holds the replaced "
+        f"mount of {path} ({holder.how}); restart it to bring it to the new one"
+    )

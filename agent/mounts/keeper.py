@@ -1,0 +1,196 @@
+"""Keeps one mount alive: look, judge, report, act, and wait for the next reason to look."""
+
+import asyncio
+from dataclasses import replace
+
+from agent.errors import AgentError
+from agent.model import ClientState, Event, MountStatus, Verdict
+from agent.mounts import recovery
+from agent.mounts.act import Executor, InUse, NoServer
+from agent.mounts.chronicle import Chronicle
+from agent.mounts.edges import Edges, Settings
+from agent.mounts.evidence import hung_evidence
+from agent.mounts.facts import Facts, Judgement
+from agent.mounts.holders import HolderSearch
+from agent.mounts.observe import Observer
+from agent.mounts.recovery import Abort, Action, Detach, Forget, History, Mount, Unmount
+from agent.mounts.status import status_of
+from agent.mounts.verdict import decide
+
+
+class Keeper:
+    """One mount's keeper. `run` is its life; what it is told is heard between two of its steps.
+
+    settled: set once the first verdict stands and what it demands has been tried. turn_at:
+    monotonic seconds of its last step, for the watchdog. done: the mount is forgotten.
+    """
+
+    def __init__(self, settings: Settings, edges: Edges, *, paused: bool) -> None:
+        self.settings = settings
+        self.paused = paused
+        self.settled = asyncio.Event()
+        self.done = False
+        self.turn_at = edges.monotonic()
+        self._edges = edges
+        self._waker = asyncio.Event()
+        self._observer = Observer(settings, edges, self._waker.set)
+        self._chronicle = Chronicle(settings.name, settings.wanted.path, edges)
+        self._executor = Executor(settings, edges, self._observer, self._chronicle)
+        self._holders = HolderSearch(edges, self._chronicle)
+        self._history = History()
+        self._attempt_error = ""
+        self._layer: tuple[int, int] | None = None
+        self._dead_layer: tuple[int, int] | None = None
+        self._own = False
+
+    def wake(self) -> None:
+        """Something may have changed: look again."""
+        self._waker.set()
+
+    def change(self, settings: Settings, *, paused: bool) -> None:
+        """The file or an operator's word changed."""
+        self.settings = settings
+        self._observer.settings = settings
+        self._executor.settings = settings
+        self._chronicle.rename(settings.name)
+        self._history = replace(self._history, next_unmount_at=0.0, next_attempt_at=0.0)
+        self.paused = paused
+        self.wake()
+
+    async def run(self) -> None:
+        """Look after the mount until it is forgotten or the task is cancelled."""
+        try:
+            while not self.done:
+                self._waker.clear()
+                wake_at = await self._step()
+                await self._sleep(wake_at)
+        finally:
+            self._observer.close()
+            self._holders.close()
+
+    async def _step(self) -> float | None:
+        now = self.turn_at = self._edges.monotonic()
+        facts = self._facts(now)
+        judgement = decide(self.settings.wanted, facts, self._observer.ping_timeout, now)
+        if judgement is None:
+            return None
+        self._note(judgement, facts, now)
+        self._edges.report.changed(self._status(judgement, facts))
+        policy = self.settings.policy(own=self._own)
+        plan = recovery.plan(self.settings.wanted, facts, judgement, policy, self._history, now)
+        if plan.actions:
+            failed = await self._act(plan.actions, facts, judgement)
+            self.wake()
+            if not failed:
+                return None
+        self.settled.set()
+        return plan.wake_at
+
+    async def _sleep(self, wake_at: float | None) -> None:
+        now = self._edges.monotonic()
+        until = self._observer.next_look(now)
+        if wake_at is not None:
+            until = min(until, wake_at)
+        try:
+            async with asyncio.timeout(max(0.0, until - now)):
+                await self._waker.wait()
+        except TimeoutError:
+            pass
+
+    def _facts(self, now: float) -> Facts:
+        facts = self._observer.look(now)
+        device = facts.top.device if facts.top else None
+        if device != self._layer:
+            self._layer = device
+            self._recognise(facts)
+        record = self._executor.record() if self._own else None
+        return replace(
+            facts,
+            fingerprint=record.fingerprint if record else None,
+            attempt_error=self._attempt_error,
+            paused=self.paused,
+        )
+
+    def _recognise(self, facts: Facts) -> None:
+        """Is the mount that now lies on top the agent's own? Its record says so."""
+        top = facts.top
+        self._own = False
+        if top is None or self._observer.watch is None:
+            return
+        record = self._executor.record()
+        self._own = record.made(top)
+        if self._own and record.client is not None and record.device == top.device:
+            self._observer.watch.expect(record.client)
+        if record.device != top.device or self._chronicle.judgement is None:
+            whose = "its own" if self._own else "somebody else's"
+            self._chronicle.tell(
+                Event.ADOPTED, f"found {top.source} mounted at {top.path}: {whose} mount"
+            )
+
+    def _note(self, judgement: Judgement, facts: Facts, now: float) -> None:
+        """Remember what the judgement says beyond this moment."""
+        self._chronicle.judged(judgement, now)
+        verdict = judgement.observed or judgement.verdict
+        if verdict is Verdict.DEAD and self._dead_layer != self._layer:
+            self._dead_layer = self._layer
+            self._history = recovery.note_death(self._history, now, self._edges.jitter())
+        if verdict.usable:
+            self._history = recovery.note_usable(self._history)
+            self._attempt_error = ""
+        client = facts.client
+        if self._own and client.state is ClientState.ALIVE and client.process and facts.top:
+            self._own = self._executor.remember_client(client.process, facts.top.device)
+
+    def _status(self, judgement: Judgement, facts: Facts) -> MountStatus:
+        return replace(
+            status_of(self.settings, judgement, facts, self._observer.graph, self._observer.space),
+            since=self._chronicle.since,
+            adopted=facts.top is not None and self._observer.watch is not None and not self._own,
+            holders=self._holders.found,
+            recoveries=self._chronicle.recoveries,
+            last_recovery=self._chronicle.last_recovery,
+            attempts=self._history.failures,
+        )
+
+    async def _act(
+        self, actions: tuple[Action, ...], facts: Facts, judgement: Judgement
+    ) -> bool:
+        """Carry out the actions in order; True if one failed."""
+        self._chronicle.needs_repair(self._edges.monotonic(), judgement.verdict)
+        if isinstance(actions[0], Abort) and facts.top is not None:
+            self._chronicle.tell(Event.HUNG_EVIDENCE, hung_evidence(facts, facts.top))
+        try:
+            for action in actions:
+                self.turn_at = self._edges.monotonic()
+                await self._executor.run(action)
+                self.done = self.done or isinstance(action, Forget)
+                if isinstance(action, Detach):
+                    self._holders.follow(self.settings.key, facts)
+                if isinstance(action, Mount):
+                    self._attempt_error = ""
+        except InUse:
+            self._busy(actions[0])
+            return True
+        except AgentError as error:
+            self._failed(error)
+            return True
+        return False
+
+    def _busy(self, action: Action) -> None:
+        self._chronicle.in_use()
+        first = self._history.next_unmount_at == 0.0
+        self._history = recovery.note_busy(self._history, self._edges.monotonic())
+        if first and isinstance(action, Unmount):
+            self._chronicle.tell(
+                Event.OPTIONS_PENDING, f"{action.path} is in use; it waits until idle: {action.why}"
+            )
+
+    def _failed(self, error: AgentError) -> None:
+        now, jitter = self._edges.monotonic(), self._edges.jitter()
+        no_server = isinstance(error, NoServer)
+        self._history = recovery.note_failure(self._history, now, jitter, no_server=no_server)
+        if str(error) != self._attempt_error:
+            self._chronicle.tell(
+                Event.MOUNT_ATTEMPT_FAILED, f"{self.settings.wanted.path}: {error}"
+            )
+        self._attempt_error = str(error)

@@ -1,0 +1,239 @@
+"""Gathers the facts of one mount, without ever touching it.
+
+The mount table, /proc and pidfds are read here; the probe worker touches the mount. Nothing in
+`look` waits: a probe is sent when due, its answer is noted when it comes, and each thing that may
+change the verdict calls `wake`.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+
+from agent.errors import AgentError
+from agent.model import Client, ClientState, MountEntry, Space
+from agent.mounts.clientwatch import ClientWatch
+from agent.mounts.edges import Edges, Settings
+from agent.mounts.facts import DEFAULT_PING_TIMEOUT, Facts, ProbeSeen, serves
+from agent.mounts.servers import describe
+from agent.protocol import (
+    BadMessage,
+    GraphView,
+    ProbeReply,
+    ProbeRequest,
+    Step,
+    decode_probe_reply,
+    encode,
+)
+from agent.system.child import Busy, Child
+from agent.system.mountinfo import layers_at
+from agent.system.net import Outcome
+
+WRITE_EVERY = 60.0
+"""Seconds, at least, between two writes of an idle host; up to a quarter more by chance."""
+SERVERS_EVERY = 15.0
+"""Seconds between looks at the volfile servers' port, likewise."""
+SPACE_LOW = 0.02
+"""Share of free space below which each probe writes, so that `full` is seen when it happens."""
+RETRY_WORKER = 1.0
+"""Seconds until a probe worker that broke is started anew."""
+_PROBE = "probe"
+
+
+class Observer:
+    """The eyes of one keeper: what it knows of the topmost layer at the mount's path."""
+
+    def __init__(self, settings: Settings, edges: Edges, wake: Callable[[], None]) -> None:
+        self.settings = settings
+        self.ping_timeout = DEFAULT_PING_TIMEOUT
+        self.watch: ClientWatch | None = None
+        self._edges = edges
+        self._wake = wake
+        self._top: MountEntry | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._child: Child | None = None
+        self._request_id = 0
+        self._next_servers_at = 0.0
+        self._servers: tuple[bool | None, str] = (None, "")
+        self._forget_layer()
+
+    def _forget_layer(self) -> None:
+        """Another mount is on top now: what was seen of the last one says nothing about it."""
+        self.probe: ProbeSeen | None = None
+        self.write: Step | None = None
+        self.graph: GraphView | None = None
+        self.space: Space | None = None
+        self._pending_since: float | None = None
+        self._probe_at = 0.0
+        self._write_at = 0.0
+
+    def look(self, now: float) -> Facts:
+        """The facts as they are known now; starts what is due to learn more."""
+        layers = layers_at(self._edges.table.read(), self.settings.wanted.path)
+        top = layers[-1] if layers else None
+        if _identity(top) != _identity(self._top):
+            self._leave_layer()
+            self._top = top
+        if top is not None and serves(top, self.settings.wanted):
+            if self.watch is None:
+                self.watch = ClientWatch(self.settings.key, top, self._edges, self._wake)
+            self.watch.look(layers, now)
+            if self._probe_due(now):
+                self._send_probe(top, now)
+            if now >= self._next_servers_at and self.settings.config is not None:
+                self._next_servers_at = now + SERVERS_EVERY * (1 + self._edges.jitter() / 4)
+                self._start(self._look_at_servers())
+        watch = self.watch
+        return Facts(
+            layers=layers,
+            client=watch.client if watch else Client(ClientState.UNKNOWN),
+            probe=self.probe,
+            write=self.write,
+            pending_since=self._pending_since,
+            client_gone_at=watch.gone_at if watch else None,
+            client_stopped_at=watch.stopped_at if watch else None,
+            identifying=watch is not None and watch.identifying,
+            servers_reachable=self._servers[0],
+            servers_detail=self._servers[1],
+        )
+
+    def next_look(self, now: float) -> float:
+        """Monotonic seconds at which something is due that no event announces."""
+        due = [now + self.settings.interval]
+        if self._pending_since is not None:
+            due.append(self._pending_since + self.settings.wanted.probe_timeout)
+        elif self._top is not None:
+            due.append(self._probe_at)
+        if self.watch is not None and self.watch.gone_at is not None:
+            due.append(now + 0.1)
+        later = [at for at in due if at > now]
+        return min(later)
+
+    def ask_now(self) -> None:
+        """Make the next look send a probe that writes, at once."""
+        self._probe_at = 0.0
+        self._write_at = 0.0
+
+    def close(self) -> None:
+        """Stop looking. Never waits for a worker that hangs."""
+        self._leave_layer()
+        for task in self._tasks:
+            task.cancel()
+        if self._child is not None:
+            self._child.abandon()
+
+    def _leave_layer(self) -> None:
+        if self.watch is not None:
+            self.watch.close()
+            self.watch = None
+        if self._pending_since is not None and self._child is not None:
+            self._child.abandon()
+            self._child = None
+        self._forget_layer()
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def _gone_at(self) -> float | None:
+        return self.watch.gone_at if self.watch else None
+
+    def _probe_due(self, now: float) -> bool:
+        if self._pending_since is not None:
+            return False
+        asked_at = self.probe.asked_at if self.probe else -1.0
+        unconfirmed = self._gone_at is not None and asked_at < self._gone_at
+        return now >= self._probe_at or unconfirmed
+
+    def _send_probe(self, top: MountEntry, now: float) -> None:
+        write_name = self._edges.write_name if self._write_due(now) else None
+        self._request_id += 1
+        path = self.settings.wanted.path
+        request = ProbeRequest(self._request_id, path, top.device, write_name)
+        try:
+            if self._child is None or self._child.exited.done():
+                self._child = self._edges.children.spawn(_PROBE, self.settings.key)
+            self._child.send(encode(request))
+        except Busy:
+            # The last worker still sits in an unanswered request on this very path: that is
+            # the answer, until the kernel lets it go.
+            self._child = None
+            self._pending_since = now
+            self._start(self._await_release(now))
+            return
+        except AgentError:
+            self._child = None
+            self._probe_at = now + RETRY_WORKER
+            return
+        self._pending_since = now
+        if write_name is not None:
+            self._write_at = now + WRITE_EVERY * (1 + self._edges.jitter() / 4)
+        self._start(self._await_reply(self._child, request, now))
+
+    def _write_due(self, now: float) -> bool:
+        if self.settings.wanted.read_only or self._gone_at is not None:
+            return False
+        if self.space is not None and self.space.free < SPACE_LOW * self.space.total:
+            return True
+        failed = self.write is not None and self.write.errno != 0 and not self.write.denied
+        return failed or now >= self._write_at
+
+    async def _await_release(self, since: float) -> None:
+        while (child := self._edges.children.get(_PROBE, self.settings.key)) is not None:
+            await asyncio.wait([child.exited])
+        if self._pending_since == since:
+            self._pending_since = None
+            self._probe_at = 0.0
+            self._wake()
+
+    async def _await_reply(self, child: Child, request: ProbeRequest, asked_at: float) -> None:
+        try:
+            reply = decode_probe_reply(await child.next_line())
+            while reply.id != request.id:
+                reply = decode_probe_reply(await child.next_line())
+        except (AgentError, BadMessage):
+            child.abandon()
+            if child is self._child:
+                self._child = None
+                self._pending_since = None
+                self._probe_at = self._edges.monotonic() + RETRY_WORKER
+                self._wake()
+            return
+        if child is self._child and self._pending_since == asked_at:
+            self._take(reply, request, asked_at)
+
+    def _take(self, reply: ProbeReply, request: ProbeRequest, asked_at: float) -> None:
+        now = self._edges.monotonic()
+        self._pending_since = None
+        self._probe_at = now + self.settings.interval * (0.9 + self._edges.jitter() / 5)
+        self.probe = ProbeSeen(asked_at, now, reply)
+        if request.write_name is not None and reply.write is not None:
+            self.write = reply.write
+        if reply.statvfs is not None and reply.statvfs.errno == 0:
+            self.space = Space(reply.total, reply.free)
+        if reply.graph is not None:
+            self.graph = reply.graph
+            self.ping_timeout = reply.graph.ping_timeout
+        if self.watch is not None and self._gone_at is not None and _works(reply):
+            if asked_at >= self._gone_at:
+                self.watch.disproved()
+        self._wake()
+
+    async def _look_at_servers(self) -> None:
+        config = self.settings.config
+        if config is None:
+            return
+        contacts = await self._edges.servers.race(config.servers, self.settings.port)
+        reachable = any(c.outcome is Outcome.ANSWERED for c in contacts.values())
+        changed = self._servers[0] != reachable
+        self._servers = (reachable, describe(contacts))
+        if changed:
+            self._wake()
+
+
+def _identity(entry: MountEntry | None) -> tuple[int, tuple[int, int], str] | None:
+    return None if entry is None else (entry.mount_id, entry.device, entry.source)
+
+
+def _works(reply: ProbeReply) -> bool:
+    return all(s is not None and s.errno == 0 for s in (reply.statvfs, reply.read))

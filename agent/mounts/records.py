@@ -1,0 +1,112 @@
+"""What the agent remembers of the mounts it made, so that a restarted one knows its own.
+
+One small file a mount in the state directory, by volume and path: a mount whose name in the
+configuration changes keeps its record. Written before a mount is made and again once it is known
+which one it became: an agent that dies between the two still recognises it.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agent.model import MountEntry, ProcessId
+from agent.system.files import replace_file
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A mount of the agent's own.
+
+    boot_id: of the boot it was made in: devices and pids mean nothing in another. device: None
+    while the mount is being made. fingerprint: of the options it was made with. guarded: the bare
+    directory below it was made immutable by the agent.
+    """
+
+    name: str
+    path: str
+    volume: str
+    boot_id: str
+    fingerprint: str
+    device: tuple[int, int] | None = None
+    client: ProcessId | None = None
+    guarded: bool = False
+
+    def made(self, entry: MountEntry) -> bool:
+        """Whether this mount is the recorded one, or the one that was being made."""
+        return self.fingerprint != "" and self.device in (None, entry.device)
+
+
+class Records:
+    """The records in one state directory. Raises OSError where that can't be written."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._dir = state_dir / "mounts"
+        self._boot_id = BOOT_ID.read_text().strip()
+
+    def new(self, name: str, path: str, volume: str) -> Record:
+        """A record for a mount that doesn't have one."""
+        return Record(name, path, volume, self._boot_id, "")
+
+    def load(self, path: str, volume: str) -> Record | None:
+        """The record of a volume's mount at a path; what a former boot left is forgotten but for the guard."""
+        try:
+            fields = json.loads(self._file(path, volume).read_bytes())
+            record = _record(fields)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if (record.path, record.volume) != (path, volume):
+            return None
+        if record.boot_id != self._boot_id:
+            return Record(
+                record.name, path, record.volume, self._boot_id, "", guarded=record.guarded
+            )
+        return record
+
+    def save(self, record: Record) -> None:
+        """Keep the record, atomically."""
+        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600)
+
+    def forget(self, record: Record) -> None:
+        """The mount is no longer looked after."""
+        self._file(record.path, record.volume).unlink(missing_ok=True)
+
+    def all(self) -> tuple[Record, ...]:
+        """Every record, for mounts that were taken out of the file while no agent ran."""
+        if not self._dir.is_dir():
+            return ()
+        keys = []
+        for name in sorted(os.listdir(self._dir)):
+            try:
+                fields = json.loads((self._dir / name).read_bytes())
+                keys.append((str(fields["path"]), str(fields["volume"])))
+            except (OSError, ValueError, KeyError, TypeError):
+                continue
+        found = (self.load(path, volume) for path, volume in keys)
+        return tuple(record for record in found if record is not None)
+
+    def _file(self, path: str, volume: str) -> Path:
+        # A path may be longer than a file name can be.
+        key = hashlib.sha256(f"{volume}@{path}".encode(errors="surrogateescape"))
+        return self._dir / f"{key.hexdigest()[:24]}.json"
+
+
+def _record(fields: dict[str, Any]) -> Record:
+    device, client = fields["device"], fields["client"]
+    return Record(
+        name=str(fields["name"]),
+        path=str(fields["path"]),
+        volume=str(fields["volume"]),
+        boot_id=str(fields["boot_id"]),
+        fingerprint=str(fields["fingerprint"]),
+        device=None if device is None else (int(device[0]), int(device[1])),
+        client=None if client is None else ProcessId(int(client["pid"]), int(client["start_time"])),
+        guarded=bool(fields["guarded"]),
+    )

@@ -1,0 +1,231 @@
+"""What to do about a verdict: a pure function from judgement and history to actions.
+
+Each action says by `describe()` what it will do; that text is the journal line. agent/mounts/act.py
+is the one place that carries them out.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agent.model import ProcessId, Verdict
+from agent.mounts.facts import Facts, Judgement, Wanted, serves
+
+DEATHS_WINDOW = 300.0
+"""Seconds: a second death of the client within them is answered with back-off."""
+RETRY_MOUNT_MOST = 60.0
+"""Seconds: the longest pause between attempts to mount that cost a helper and a client."""
+RETRY_SERVERS_MOST = 3.0
+"""Seconds: the longest pause while no server answers; looking costs a few TCP connects."""
+RETRY_UNMOUNT = 10.0
+"""Seconds between attempts to unmount a mount that was in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """Take a mount out of the tree; whoever still uses it keeps it. layers: how many."""
+
+    path: str
+    layers: int
+    why: str
+
+    def describe(self) -> str:
+        """One line for the journal."""
+        what = "mount" if self.layers == 1 else f"{self.layers} mounts"
+        return f"detach the {self.why} {what} at {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Abort the mount's own FUSE connection, which frees everybody who waits on it.
+
+    minor: the connection's number; client: killed where the connection can't be reached.
+    """
+
+    path: str
+    minor: int
+    client: ProcessId | None
+
+    def describe(self) -> str:
+        """One line for the journal."""
+        return f"abort FUSE connection {self.minor} of the hung mount at {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class KillClient:
+    """End the client process of a mount that was aborted and detached."""
+
+    client: ProcessId
+
+    def describe(self) -> str:
+        """One line for the journal."""
+        return f"kill the client process {self.client.pid} of the aborted mount"
+
+
+@dataclass(frozen=True, slots=True)
+class Unmount:
+    """Unmount if nobody uses it: the kernel's EBUSY decides."""
+
+    path: str
+    why: str
+
+    def describe(self) -> str:
+        """One line for the journal."""
+        return f"unmount {self.path} if nothing uses it: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """Mount the volume through a server that answers. cause: what made it necessary."""
+
+    path: str
+    cause: str
+
+    def describe(self) -> str:
+        """One line for the journal."""
+        return f"mount {self.path} ({self.cause})"
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The mount was taken out of the file and is gone, or was never the agent's."""
+
+    path: str
+
+    def describe(self) -> str:
+        """One line for the journal."""
+        return f"{self.path} is no longer looked after"
+
+
+Action = Detach | Abort | KillClient | Unmount | Mount | Forget
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the operator's file allows. own: the agent itself made the mount that is there."""
+
+    hung: Literal["report", "remount"]
+    new_options: Literal["when-idle", "now", "manual"]
+    removing: bool
+    own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was tried lately. Times are monotonic seconds; failures: mounts in a row that failed."""
+
+    failures: int = 0
+    next_attempt_at: float = 0.0
+    next_unmount_at: float = 0.0
+    deaths: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Actions to carry out in order, stopping at the first that fails; when to look again."""
+
+    actions: tuple[Action, ...] = ()
+    wake_at: float | None = None
+
+
+def backoff(failures: int, most: float, jitter: float) -> float:
+    """Seconds to wait after so many failures in a row; jitter: 0 to 1, drawn by the caller.
+
+    Half of it is random, so that a cluster whose storage returns does not mount in step.
+    """
+    return float(min(most, 2.0 ** min(failures - 1, 16)) * (0.5 + 0.5 * jitter))
+
+
+def note_failure(history: History, now: float, jitter: float, *, no_server: bool) -> History:
+    """An attempt to mount failed; no_server: none answered, so no client was even started."""
+    failures = history.failures + 1
+    most = RETRY_SERVERS_MOST if no_server else RETRY_MOUNT_MOST
+    return replace(
+        history, failures=failures, next_attempt_at=now + backoff(failures, most, jitter)
+    )
+
+
+def note_death(history: History, now: float, jitter: float) -> History:
+    """A client's death was seen: the first is answered at once, the next ones with back-off."""
+    recent = tuple(at for at in history.deaths if now - at < DEATHS_WINDOW)
+    wait = backoff(len(recent), RETRY_MOUNT_MOST, jitter) if recent else 0.0
+    return replace(history, deaths=(*recent, now), next_attempt_at=now + wait)
+
+
+def note_usable(history: History) -> History:
+    """A mount works: failures are forgotten, deaths are not."""
+    return replace(history, failures=0, next_attempt_at=0.0)
+
+
+def note_busy(history: History, now: float) -> History:
+    """The kernel said EBUSY: try again later."""
+    return replace(history, next_unmount_at=now + RETRY_UNMOUNT)
+
+
+def plan(
+    wanted: Wanted, facts: Facts, judgement: Judgement, policy: Policy, history: History, now: float
+) -> Plan:
+    """The actions that the verdict demands and the operator's file allows."""
+    if judgement.verdict is Verdict.PAUSED:
+        return Plan()
+    if policy.removing:
+        return _remove(wanted, facts, judgement, policy, history, now)
+    return _keep(wanted, facts, judgement, policy, history, now)
+
+
+def _keep(
+    wanted: Wanted, facts: Facts, judgement: Judgement, policy: Policy, history: History, now: float
+) -> Plan:
+    path = wanted.path
+    match judgement.verdict:
+        case Verdict.ABSENT:
+            actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
+        case Verdict.DEAD:
+            layers = _top_layers(wanted, facts)
+            actions = (Detach(path, layers, "dead"), Mount(path, "the client died"))
+        case Verdict.HUNG if policy.hung == "remount" and facts.top is not None:
+            client = facts.client.process
+            actions = (
+                Abort(path, facts.top.minor, client),
+                Detach(path, 1, "hung"),
+                *((KillClient(client),) if client else ()),
+                Mount(path, "the client hung"),
+            )
+        case Verdict.STALE_OPTIONS if policy.new_options != "manual":
+            return _apply_options(path, policy, history, now)
+        case _:
+            return Plan()
+    if now < history.next_attempt_at:
+        return Plan(wake_at=history.next_attempt_at)
+    return Plan(actions)
+
+
+def _top_layers(wanted: Wanted, facts: Facts) -> int:
+    """A dead client's entry hides nothing of use: all layers of its connection go."""
+    top = facts.top
+    same = [e for e in facts.layers if top and e.device == top.device and serves(e, wanted)]
+    return max(1, len(same))
+
+
+def _apply_options(path: str, policy: Policy, history: History, now: float) -> Plan:
+    if policy.new_options == "now":
+        return Plan((Detach(path, 1, "outdated"), Mount(path, "the options changed")))
+    if now < history.next_unmount_at:
+        return Plan(wake_at=history.next_unmount_at)
+    return Plan((Unmount(path, "its options changed"), Mount(path, "the options changed")))
+
+
+def _remove(
+    wanted: Wanted, facts: Facts, judgement: Judgement, policy: Policy, history: History, now: float
+) -> Plan:
+    path = wanted.path
+    ours = any(serves(entry, wanted) for entry in facts.layers)
+    if not ours or not policy.own:
+        return Plan((Forget(path),))
+    match judgement.verdict:
+        case Verdict.DEAD:
+            return Plan((Detach(path, _top_layers(wanted, facts), "dead"), Forget(path)))
+        case Verdict.FOREIGN | Verdict.HUNG | Verdict.SLOW:
+            return Plan()
+    if now < history.next_unmount_at:
+        return Plan(wake_at=history.next_unmount_at)
+    return Plan((Unmount(path, "it was taken out of the file"), Forget(path)))

@@ -1,0 +1,51 @@
+"""What is told of a mount: from settings, judgement and facts to a MountStatus."""
+
+from agent.model import Brick, ClientState, MountStatus, Space, Verdict
+from agent.mounts.edges import Settings
+from agent.mounts.facts import Facts, Judgement, serves
+from agent.protocol import GraphView
+from agent.system.mountinfo import parse_source
+
+
+def status_of(
+    settings: Settings,
+    judgement: Judgement,
+    facts: Facts,
+    graph: GraphView | None,
+    space: Space | None,
+) -> MountStatus:
+    """The status as far as the facts of this moment give it; `since` is left to the caller."""
+    wanted = settings.wanted
+    source = None
+    if facts.top is not None and serves(facts.top, wanted):
+        source = parse_source(facts.top.source)
+    alive = facts.client.state is ClientState.ALIVE
+    return MountStatus(
+        name=settings.name,
+        path=wanted.path,
+        volume=wanted.full_volume,
+        verdict=judgement.verdict,
+        since=0.0,
+        evidence=judgement.evidence,
+        observed=judgement.observed,
+        server=source.server if source else None,
+        client=facts.client.process if alive else None,
+        bricks=None if graph is None else tuple(Brick(*brick) for brick in graph.bricks),
+        space=space,
+        findings=judgement.findings,
+        pending=_pending(settings, judgement),
+        probe_seconds=facts.probe.reply.seconds if facts.probe else None,
+        removing=settings.config is None,
+    )
+
+
+def _pending(settings: Settings, judgement: Judgement) -> str:
+    if settings.config is None:
+        return "it was taken out of the file, and is unmounted when nothing uses it"
+    if Verdict.STALE_OPTIONS not in (judgement.verdict, judgement.observed):
+        return ""
+    match settings.config.recovery.new_options:
+        case "manual":
+            return "new options are applied at the next mount (new_options: manual)"
+        case _:
+            return "new options are applied when nothing uses the mount"

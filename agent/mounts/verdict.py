@@ -1,0 +1,210 @@
+"""What is true of a mount: a pure function from observed facts to a verdict and its evidence.
+
+The order of judgement is the order of `Verdict`: the first that fits wins. Which state shows which
+signs was measured; docs/gluster-facts.md has the table.
+"""
+
+import errno
+import os
+
+from agent.model import ClientState, MountEntry, Verdict
+from agent.mounts.facts import Facts, Judgement, Wanted, hung_after, serves
+from agent.protocol import ProbeReply, Step
+
+CONFIRM_DEATH = 1.0
+"""Seconds that the probe may take to confirm that the mount of a vanished client is dead."""
+
+_DISCONNECTED = frozenset({errno.ENOTCONN, errno.ECONNABORTED})
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def decide(wanted: Wanted, facts: Facts, ping_timeout: int, now: float) -> Judgement | None:
+    """The verdict on a mount; None while the first answer is still out and not yet late."""
+    judgement = _observed(wanted, facts, ping_timeout, now)
+    if judgement is None or not facts.paused:
+        return judgement
+    return Judgement(
+        Verdict.PAUSED,
+        f"an operator paused it; observed: {judgement.verdict}, {judgement.evidence}",
+        judgement.findings,
+        judgement.verdict,
+    )
+
+
+def _observed(wanted: Wanted, facts: Facts, ping_timeout: int, now: float) -> Judgement | None:
+    top = facts.top
+    if top is None:
+        evidence = f"nothing is mounted at {wanted.path}"
+        if facts.attempt_error:
+            evidence += f"; the last attempt failed: {facts.attempt_error}"
+        return Judgement(Verdict.ABSENT, evidence)
+    if not serves(top, wanted):
+        return Judgement(
+            Verdict.FOREIGN,
+            f"{top.source} ({top.fstype}) is mounted at {wanted.path}, not {wanted.full_volume}",
+        )
+    return _of_our_volume(wanted, facts, top, ping_timeout, now)
+
+
+def _of_our_volume(
+    wanted: Wanted, facts: Facts, top: MountEntry, ping_timeout: int, now: float
+) -> Judgement | None:
+    reply = facts.probe.reply if facts.probe else None
+    if reply is not None and not reply.on_device:
+        return Judgement(
+            Verdict.FOREIGN, f"{wanted.path} does not lead to {top.source}: something hides it"
+        )
+    death = _death(facts, now)
+    if death is not None:
+        return death
+    if _unconfirmed(facts):
+        return None
+    late = 0.0 if facts.pending_since is None else now - facts.pending_since
+    limit = hung_after(wanted, ping_timeout)
+    if late >= limit:
+        return Judgement(
+            Verdict.HUNG, f"no answer for {late:.0f} s (hung_after is {limit:.0f} s){_who(facts)}"
+        )
+    if late >= wanted.probe_timeout:
+        return Judgement(
+            Verdict.SLOW,
+            f"no answer for {late:.0f} s, counts as hung after {limit:.0f} s{_who(facts)}",
+        )
+    if reply is None:
+        return None
+    return _of_answer(wanted, facts, reply)
+
+
+def _death(facts: Facts, now: float) -> Judgement | None:
+    """The client's process is gone, and the mount says so too (or nothing at all).
+
+    A stopped client answers nothing: where statvfs fails at once under one, its connection was
+    aborted, which no client survives.
+    """
+    probe = facts.probe
+    who = f"the client process {facts.client.process.pid}" if facts.client.process else "the client"
+    stopped_at = facts.client_stopped_at
+    if stopped_at is not None and probe is not None and probe.asked_at >= stopped_at:
+        if _failed(probe.reply.statvfs, _DISCONNECTED):
+            return Judgement(Verdict.DEAD, f"{who} is stopped and its connection was aborted")
+        return None
+    gone_at = facts.client_gone_at
+    if facts.client.state is not ClientState.GONE or gone_at is None:
+        return None
+    if probe is not None and probe.answered_at >= gone_at:
+        broken = next((s for s in _steps(probe.reply) if s.errno in _DISCONNECTED), None)
+        if broken is not None:
+            return Judgement(Verdict.DEAD, f"{who} is gone; {_said(broken)}")
+    if now - gone_at >= CONFIRM_DEATH and _unconfirmed(facts):
+        return Judgement(Verdict.DEAD, f"{who} is gone, and the mount does not answer")
+    return None
+
+
+def _unconfirmed(facts: Facts) -> bool:
+    """The client is gone and the answer that will tell whether the mount died is still out."""
+    gone_at = facts.client_gone_at
+    if facts.client.state is not ClientState.GONE or gone_at is None:
+        return False
+    return facts.probe is None or facts.probe.asked_at < gone_at
+
+
+def _of_answer(wanted: Wanted, facts: Facts, reply: ProbeReply) -> Judgement | None:
+    write = None if wanted.read_only else facts.write
+    steps = [s for s in (reply.statvfs, reply.read, write) if s is not None]
+    findings = _findings(facts, write)
+    broken = next((s for s in steps if s.errno in _DISCONNECTED), None)
+    if broken is not None:
+        if facts.identifying:
+            return None
+        who = "the client lives" if facts.client.state is ClientState.ALIVE else "a client may live"
+        return Judgement(
+            Verdict.NO_QUORUM,
+            f"{_said(broken)}, but {who}{_bricks(reply)}; it heals when bricks return",
+            findings,
+        )
+    if write is not None and write.errno in _NO_SPACE:
+        return Judgement(Verdict.FULL, _said(write), findings)
+    if write is not None and write.errno == errno.EROFS:
+        return Judgement(Verdict.READ_ONLY, f"{_said(write)}, unasked", findings)
+    if facts.fingerprint is not None and facts.fingerprint != wanted.fingerprint:
+        return Judgement(
+            Verdict.STALE_OPTIONS, "mounted with other options than the file has now", findings
+        )
+    return _of_bricks(facts, reply, steps, findings)
+
+
+def _of_bricks(
+    facts: Facts, reply: ProbeReply, steps: list[Step], findings: tuple[str, ...]
+) -> Judgement:
+    denied_write = facts.write is not None and facts.write.denied
+    broken = next((s for s in steps if s.errno and not (denied_write and s is facts.write)), None)
+    if broken is not None:
+        return Judgement(Verdict.DEGRADED, _said(broken), findings)
+    if bricks := _bricks(reply):
+        return Judgement(Verdict.DEGRADED, bricks.removeprefix("; "), findings)
+    if facts.servers_reachable is False:
+        return Judgement(
+            Verdict.DEGRADED,
+            f"I/O works, but no volfile server is reachable: {facts.servers_detail}",
+            findings,
+        )
+    graph = reply.graph
+    total = f", {len(graph.bricks)} of {len(graph.bricks)} bricks connected" if graph else ""
+    return Judgement(Verdict.HEALTHY, f"a true round trip works{total}", findings)
+
+
+def _findings(facts: Facts, write: Step | None) -> tuple[str, ...]:
+    found = []
+    if write is not None and write.denied:
+        found.append(
+            f"{_said(write)}: the volume squashes root (server.root-squash), "
+            "so writing can't be probed"
+        )
+    if len(facts.layers) > 1:
+        below = ", ".join(entry.source for entry in facts.layers[:-1])
+        found.append(f"{len(facts.layers)} mounts are stacked on the path; below: {below}")
+    if facts.client.state is ClientState.UNKNOWN:
+        found.append("the client process of the mount could not be found")
+    return tuple(found)
+
+
+def _bricks(reply: ProbeReply) -> str:
+    """'; 1 of 3 bricks not connected: node2:/brick' or ''."""
+    if reply.graph is None:
+        return ""
+    down = [f"{host}:{path}" for _, host, path, connected in reply.graph.bricks if not connected]
+    without = [name for name, _, up in reply.graph.subvolumes if not up]
+    text = ""
+    if down:
+        text = f"; {len(down)} of {len(reply.graph.bricks)} bricks not connected: {_some(down)}"
+    if without:
+        text += f"; without quorum: {_some(without)}"
+    return text
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    """A list for a sentence: a volume can have hundreds of bricks."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _who(facts: Facts) -> str:
+    process = facts.client.process
+    if process is None or facts.client.state is not ClientState.ALIVE:
+        return ""
+    return f"; the client process {process.pid} {'lives' if facts.client_stopped_at is None else 'is stopped'}"
+
+
+def _steps(reply: ProbeReply) -> list[Step]:
+    return [s for s in (reply.statvfs, reply.read, reply.write) if s is not None]
+
+
+def _failed(step: Step | None, errnos: frozenset[int]) -> bool:
+    return step is not None and step.errno in errnos
+
+
+def _said(step: Step) -> str:
+    """'statvfs failed: Transport endpoint is not connected (ENOTCONN)'."""
+    name = errno.errorcode.get(step.errno, str(step.errno))
+    return f"{step.name} failed: {os.strerror(step.errno)} ({name})"
+
