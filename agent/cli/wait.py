@@ -1,0 +1,109 @@
+"""`wait`: blocks until a mount is usable, for a job's prolog or ExecStartPre."""
+
+import argparse
+import enum
+import sys
+import time
+from pathlib import Path
+
+from agent.errors import AgentError
+from agent.health import statusfile
+from agent.health.text import clean
+from agent.model import AgentStatus, MountStatus
+
+POLL = 0.2
+"""Seconds; a look is one stat of status.json and one read in /proc."""
+
+AGENT_GRACE = 30.0
+"""Seconds without an agent before giving up where no timeout was given: it may be restarting."""
+
+NAME_GRACE = 10.0
+"""Seconds that a running agent has to take up a mount that was only just configured."""
+
+
+class Outcome(enum.IntEnum):
+    """What a look found; the value is the exit code if it stays so."""
+
+    USABLE = 0
+    NOT_USABLE = 1
+    NO_AGENT = 3
+
+
+def execute(args: argparse.Namespace) -> int:
+    """0 usable, 1 not in time or no such mount, 3 no agent."""
+    waiter = Waiter(args.runtime_dir, args.mount)
+    outcome = waiter.wait(args.timeout)
+    if outcome is not Outcome.USABLE:
+        print(f"gluster-ml-agent: {clean(waiter.reason, 1000)}", file=sys.stderr)
+    return outcome
+
+
+class Waiter:
+    """Looks for one mount in status.json. reason: why the last look didn't find it usable."""
+
+    def __init__(self, runtime_dir: Path, name: str) -> None:
+        self._runtime_dir = runtime_dir
+        self._name = name
+        self._version: tuple[int, int] | None = None
+        self._status: AgentStatus | None = None
+        self._known = False
+        self.reason = ""
+
+    def wait(self, timeout: float | None) -> Outcome:
+        """timeout: seconds; None: as long as there is an agent that knows the mount."""
+        start = agent_at = known_at = time.monotonic()
+        while True:
+            outcome = self.look()
+            now = time.monotonic()
+            if outcome is Outcome.USABLE:
+                return outcome
+            if outcome is Outcome.NO_AGENT:
+                known_at = now
+                patience = AGENT_GRACE - (now - agent_at) if timeout is None else POLL
+            else:
+                agent_at = now
+                known_at = now if self._known else known_at
+                patience = NAME_GRACE - (now - known_at)
+            left = POLL if timeout is None else timeout - (now - start)
+            if min(left, patience) <= 0:
+                return outcome
+            time.sleep(min(POLL, left, patience))
+
+    def look(self) -> Outcome:
+        """One look, without waiting."""
+        try:
+            status = self._read()
+            statusfile.check_current(status, time.time())
+        except AgentError as error:
+            self.reason = str(error)
+            return Outcome.NO_AGENT
+        mount = next((m for m in status.mounts if m.name == self._name), None)
+        self._known = mount is not None
+        if mount is None:
+            self.reason = _unknown(self._name, status)
+            return Outcome.NOT_USABLE
+        self.reason = _verdict(mount)
+        return Outcome.USABLE if mount.verdict.usable else Outcome.NOT_USABLE
+
+    def _read(self) -> AgentStatus:
+        """Parsed anew only where the file was replaced. Raises AgentError."""
+        version = statusfile.version(self._runtime_dir)
+        if self._status is None or version != self._version:
+            self._status = None
+            self._status = statusfile.read(self._runtime_dir)
+            self._version = version
+        return self._status
+
+
+def _unknown(name: str, status: AgentStatus) -> str:
+    reason = f"the running agent has no mount named {name}"
+    if status.config.errors:
+        reason += f"; its configuration is {status.config.state.value}: {status.config.errors[0]}"
+    return reason
+
+
+def _verdict(mount: MountStatus) -> str:
+    told = f"{mount.name} is {mount.verdict.value}"
+    if mount.evidence:
+        told += f": {mount.evidence}"
+    return f"{told}; {mount.advice}" if mount.advice else told

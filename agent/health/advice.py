@@ -1,0 +1,156 @@
+"""What an on-call engineer should do about a verdict: one or two sentences, with the command.
+
+Pure. Nothing advised here may hang: on a hung mount no command touches the mount's path.
+"""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent.model import Brick, Holder, ProcessId, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What advice depends on. hung_policy and new_options: as in the mount's `recovery`."""
+
+    name: str
+    path: str
+    volume: str
+    verdict: Verdict
+    observed: Verdict | None = None
+    hung_policy: str = "report"
+    new_options: str = "when-idle"
+    servers: tuple[str, ...] = ()
+    bricks: tuple[Brick, ...] | None = None
+    client: ProcessId | None = None
+    holders: tuple[Holder, ...] = ()
+
+    @property
+    def volume_name(self) -> str:
+        """The volume without a sub-directory, quoted for a shell."""
+        return shlex.quote(self.volume.partition("/")[0])
+
+    @property
+    def client_log(self) -> str:
+        """Where mount.glusterfs lets the client log: the path with dashes for slashes."""
+        return shlex.quote(f"/var/log/glusterfs/{self.path.strip('/').replace('/', '-')}.log")
+
+
+def advise(situation: Situation) -> str:
+    """What to do, "" where nothing is."""
+    return _ADVICE[situation.verdict](situation)
+
+
+def _paused(s: Situation) -> str:
+    return f"the agent only watches; when the maintenance is over: gluster-ml-agent resume {s.name}"
+
+
+def _foreign(s: Situation) -> str:
+    row = shlex.quote(f" {s.path} ")
+    return (
+        "it isn't the agent's, so the agent leaves it alone; see what it is: "
+        f"grep {row} /proc/self/mountinfo; once it is unmounted the agent mounts by itself"
+    )
+
+
+def _absent(s: Situation) -> str:
+    return (
+        f"the agent keeps trying; for the cause: tail {s.client_log}; "
+        f"on a storage node: gluster volume status {s.volume_name}"
+    )
+
+
+def _dead(s: Situation) -> str:
+    return (
+        "the agent remounts; why the client died: "
+        f"tail -n 50 {s.client_log}; journalctl -k -g 'out of memory'"
+    )
+
+
+def _hung(s: Situation) -> str:
+    look = f"look at the storage first: gluster volume status {s.volume_name} on a storage node"
+    if s.hung_policy == "remount":
+        return f"the agent aborts the connection and remounts; {look}"
+    if s.client is None:
+        return f"{look}; the agent remounts by itself only with recovery.hung: remount"
+    return (
+        f"{look}; if it won't come back: kill -9 {s.client.pid} ends the client: what was being "
+        "written is lost, everything that waits gets an error, and the agent remounts"
+    )
+
+
+def _slow(s: Situation) -> str:
+    return (
+        "wait, this often heals by itself; if it lasts, on a storage node: "
+        f"gluster volume status {s.volume_name}"
+    )
+
+
+def _no_quorum(s: Situation) -> str:
+    return (
+        "don't remount, it heals when the bricks return; on a storage node: "
+        f"gluster volume status {s.volume_name}, then for bricks that are down: "
+        f"gluster volume start {s.volume_name} force"
+    )
+
+
+def _full(s: Situation) -> str:
+    return (
+        "make room on the volume; on a storage node: "
+        f"gluster volume status {s.volume_name} detail (space of each brick), "
+        f"gluster volume quota {s.volume_name} list (where quotas are used)"
+    )
+
+
+def _read_only(s: Situation) -> str:
+    return (
+        "on a storage node: "
+        f"gluster volume get {s.volume_name} all | grep -E 'read-only|worm'; "
+        "and look for a brick's file system gone read-only: dmesg"
+    )
+
+
+def _stale_options(s: Situation) -> str:
+    if s.new_options == "manual":
+        return f"when no job uses it: umount {shlex.quote(s.path)}; the agent mounts it anew"
+    if s.new_options == "now":
+        return "the agent remounts it"
+    if not s.holders:
+        return "the agent remounts it as soon as nothing uses it"
+    pids = ", ".join(str(holder.pid) for holder in s.holders[:5])
+    more = f" and {len(s.holders) - 5} more" if len(s.holders) > 5 else ""
+    return f"the agent remounts it as soon as nothing uses it; now in use by pid {pids}{more}"
+
+
+def _degraded(s: Situation) -> str:
+    if any(not brick.connected for brick in s.bricks or ()):
+        return (
+            f"jobs go on; on a storage node: gluster volume status {s.volume_name}, "
+            f"gluster volume start {s.volume_name} force, "
+            f"then gluster volume heal {s.volume_name} info"
+        )
+    return (
+        "jobs go on; on the storage nodes: systemctl status glusterd; "
+        f"for files that give I/O errors: gluster volume heal {s.volume_name} info split-brain"
+    )
+
+
+def _healthy(_s: Situation) -> str:
+    return ""
+
+
+_ADVICE: dict[Verdict, Callable[[Situation], str]] = {
+    Verdict.PAUSED: _paused,
+    Verdict.FOREIGN: _foreign,
+    Verdict.ABSENT: _absent,
+    Verdict.DEAD: _dead,
+    Verdict.HUNG: _hung,
+    Verdict.SLOW: _slow,
+    Verdict.NO_QUORUM: _no_quorum,
+    Verdict.FULL: _full,
+    Verdict.READ_ONLY: _read_only,
+    Verdict.STALE_OPTIONS: _stale_options,
+    Verdict.DEGRADED: _degraded,
+    Verdict.HEALTHY: _healthy,
+}

@@ -1,0 +1,67 @@
+"""The journal's events: one for each thing that an operator may search for or alert on.
+
+A new event is one line here and one entry in systemd/gluster-ml-agent.catalog; a test holds the two
+together. Words and message ids are part of the contract: once released they are never changed.
+"""
+
+from enum import Enum, IntEnum
+
+from agent.model import Verdict
+
+
+class Priority(IntEnum):
+    """The syslog priorities that the agent uses (syslog(3))."""
+
+    ERROR = 3
+    WARNING = 4
+    NOTICE = 5
+    INFO = 6
+    DEBUG = 7
+
+
+class Event(Enum):
+    """What happened: the word for GLUSTER_ML_EVENT, the MESSAGE_ID, the priority.
+
+    The ids are random (`systemd-id128 new`), 128 bits in lowercase hex.
+    """
+
+    VERDICT = ("verdict", "14b2c5a3c0a9462db89f2c503c9ccff1", Priority.NOTICE)
+    RECOVERED = ("recovered", "4bc291c386f243ed9ac516d1ce01972d", Priority.NOTICE)
+    MOUNT_ATTEMPT_FAILED = (
+        "mount-attempt-failed",
+        "dfbb52588d614d11a52f46bf92729c1e",
+        Priority.WARNING,
+    )
+    MOUNTED = ("mounted", "92a8f738bf6f4a7fb6f8ac3362601439", Priority.NOTICE)
+    DETACHED = ("detached", "4e5de3acf07d40afa0153ae97a998fbf", Priority.NOTICE)
+    ABORTED = ("aborted", "15de2d77abc146298d3bf013d98c0a4c", Priority.WARNING)
+    UNMOUNTED = ("unmounted", "72a167f43b944047adf860ab4d892f6a", Priority.NOTICE)
+    HOLDERS = ("holders", "38cf9bb062f64a26b954f8126460eb19", Priority.WARNING)
+    HUNG_EVIDENCE = ("hung-evidence", "99baf3593cb14db2a58bb9ca40fcfb45", Priority.WARNING)
+    OPTIONS_PENDING = ("options-pending", "8e07d59f202a489ba03f3a5e59315ad0", Priority.NOTICE)
+    OPTIONS_APPLIED = ("options-applied", "752bacc1a569493e8321bfcb76faf9c0", Priority.NOTICE)
+    ADOPTED = ("adopted", "99d5ccfe17384c80b8d1f2a8b8657338", Priority.NOTICE)
+    GUARD = ("guard", "6751af7b95404b9daa58e25dbd002132", Priority.WARNING)
+    FINDING = ("finding", "4c28b11e07944bd9932a5224bec8bae6", Priority.WARNING)
+    CONFIG_ACCEPTED = ("config-accepted", "5314a720ea46430d8aa0f062f1acd159", Priority.NOTICE)
+    CONFIG_REJECTED = ("config-rejected", "35632ef47e0a45bba2769ac3b35a1719", Priority.ERROR)
+    CONFIG_LAST_GOOD = ("config-last-good", "e3be183bab2048d6937ac4fe169bfd6b", Priority.ERROR)
+    CONFIG_WARNING = ("config-warning", "172047f6c2194a5fb10a37662639462d", Priority.WARNING)
+    STARTED = ("started", "0d35b899fedd40409407f5190f4dc2fa", Priority.NOTICE)
+    STOPPING = ("stopping", "1ea6f2fa122b44f8a02380e6b518f36a", Priority.NOTICE)
+    PAUSED = ("paused", "2f03e0ae7e9542948ea869a6fc0dbddb", Priority.NOTICE)
+    RESUMED = ("resumed", "8b33b155c6c641638843f78b77587222", Priority.NOTICE)
+    WORKER_ABANDONED = ("worker-abandoned", "bb811e3994c3474d9b7b4d705fbb4fc0", Priority.WARNING)
+    INTERNAL_ERROR = ("internal-error", "1c65f6cc41634f42959b0b3c3e870041", Priority.ERROR)
+
+    def __init__(self, word: str, message_id: str, priority: Priority) -> None:
+        self.word = word
+        self.message_id = message_id
+        self.priority = priority
+
+
+def priority_of(event: Event, verdict: Verdict | None) -> Priority:
+    """A change of verdict is as loud as the new verdict is bad; all else as the event says."""
+    if event is not Event.VERDICT or verdict is None:
+        return event.priority
+    return (Priority.NOTICE, Priority.WARNING, Priority.ERROR)[verdict.exit_code]
