@@ -43,37 +43,6 @@ _WARNINGS = frozenset(
 _USABLE = frozenset({Verdict.HEALTHY, Verdict.DEGRADED, Verdict.STALE_OPTIONS})
 
 
-class Event(StrEnum):
-    """What the journal has an entry for; its MESSAGE_ID stands in agent/health/events.py."""
-
-    VERDICT = "verdict"
-    RECOVERED = "recovered"
-    MOUNT_ATTEMPT_FAILED = "mount-attempt-failed"
-    MOUNTED = "mounted"
-    DETACHED = "detached"
-    ABORTED = "aborted"
-    UNMOUNTED = "unmounted"
-    ACTION_FAILED = "action-failed"
-    HOLDERS = "holders"
-    HUNG_EVIDENCE = "hung-evidence"
-    OPTIONS_PENDING = "options-pending"
-    OPTIONS_APPLIED = "options-applied"
-    ADOPTED = "adopted"
-    FORGOTTEN = "forgotten"
-    GUARD = "guard"
-    FINDING = "finding"
-    CONFIG_ACCEPTED = "config-accepted"
-    CONFIG_REJECTED = "config-rejected"
-    CONFIG_LAST_GOOD = "config-last-good"
-    CONFIG_WARNING = "config-warning"
-    STARTED = "started"
-    STOPPING = "stopping"
-    PAUSED = "paused"
-    RESUMED = "resumed"
-    WORKER_ABANDONED = "worker-abandoned"
-    INTERNAL_ERROR = "internal-error"
-
-
 @dataclass(frozen=True, slots=True)
 class MountEntry:
     """One line of /proc/self/mountinfo (proc_pid_mountinfo(5)), unescaped."""

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Iterable
 
 from agent.config.schema import Config
-from agent.model import Event
+from agent.events import Event
 from agent.mounts.edges import Edges, Settings, from_config, from_record
 from agent.mounts.keeper import Keeper
 
@@ -46,7 +46,7 @@ class Keepers:
             name = keeper.settings.name
             if (name in paused) != (name in self._paused):
                 event = Event.PAUSED if name in paused else Event.RESUMED
-                self._edges.report.emit(event, f"an operator {event} {name}", mount=name)
+                self._edges.report.emit(event, f"an operator {event.word} {name}", mount=name)
                 keeper.change(keeper.settings, paused=name in paused)
         self._paused = paused
 

@@ -12,15 +12,16 @@ import time
 from pathlib import Path
 
 import agent
+from agent.config.watch import Watch
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers
 from agent.daemon.reporting import Reporting
 from agent.errors import AgentError
+from agent.events import Event
 from agent.health import pausefile, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
-from agent.config.watch import Watch
-from agent.model import Event, ProcessId
+from agent.model import ProcessId
 from agent.mounts.edges import Edges
 from agent.mounts.records import Records
 from agent.system import booted, proc

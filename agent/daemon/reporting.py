@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.config.schema import Config, MountConfig
+from agent.events import Event
 from agent.health import advice, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
-from agent.model import AgentStatus, ConfigStatus, Event, MountStatus, ProcessId, Verdict
+from agent.model import AgentStatus, ConfigStatus, MountStatus, ProcessId, Verdict
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""

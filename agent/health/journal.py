@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from agent.health.events import Event, Priority, priority_of
+from agent.events import Event, Priority, priority_of
 from agent.health.output import Entry, JournaldOutput, StderrOutput
 from agent.health.text import clean, iso, plural
 from agent.model import Verdict

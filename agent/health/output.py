@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass
 from datetime import datetime
 
-from agent.health.events import Priority
+from agent.events import Priority
 from agent.health.text import clean
 
 JOURNAL_SOCKET = "/run/systemd/journal/socket"

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from agent.errors import AgentError, MountFailed
-from agent.model import Event, MountEntry, ProcessId
+from agent.events import Event
+from agent.model import MountEntry, ProcessId
 from agent.mounts import clientlog
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
@@ -15,7 +16,6 @@ from agent.mounts.recovery import Abort, Action, Detach, Forget, KillClient, Mou
 from agent.mounts.servers import describe, order
 from agent.system import fuse
 from agent.system.mounthost import MountRequest
-from agent.system.mountinfo import layers_at
 from agent.system.net import Outcome
 
 MOUNT_TIMEOUT = 60.0
@@ -158,8 +158,11 @@ class Executor:
             raise self._explained(error, clientlog.cause(clientlog.tail(log, since))) from error
         by = f" by {unit.origin}" if unit else ""
         self._tell(
-            Event.MOUNTED, f"mounted {top.source} at {action.path}{by}: {action.cause}",
-            source=top.source, options=options, servers=describe(contacts),
+            Event.MOUNTED,
+            f"mounted {top.source} at {action.path}{by}: {action.cause}",
+            source=top.source,
+            options=options,
+            servers=describe(contacts),
         )
         self._observer.ask_now()
 

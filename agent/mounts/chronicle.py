@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from agent.model import Event, Verdict
+from agent.events import Event
+from agent.model import Verdict
 from agent.mounts.edges import Edges
 from agent.mounts.facts import Judgement
 

@@ -22,7 +22,9 @@ class ClientWatch:
     gone_at, stopped_at: monotonic seconds at which its end, or its being stopped, was seen.
     """
 
-    def __init__(self, name: str, layer: MountEntry, edges: Edges, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, name: str, layer: MountEntry, edges: Edges, wake: Callable[[], None]
+    ) -> None:
         self.client = Client(ClientState.UNKNOWN)
         self.gone_at: float | None = None
         self.stopped_at: float | None = None

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
-from agent.model import Event, MountStatus, Verdict
+from agent.events import Event
+from agent.model import MountStatus, Verdict
 from agent.mounts.facts import Wanted
 from agent.mounts.options import fingerprint
 from agent.mounts.records import Record, Records

@@ -48,9 +48,10 @@ class Facts:
     layers: entries of mountinfo at the path, bottom to top. probe: the newest answer about the
     topmost layer. write: the newest outcome of writing through it, which is tried less often than
     reading. pending_since: when the probe that is still out was asked. client_gone_at: when its
-    end was seen; client_stopped_at: since when its process is seen stopped (state T). identifying: the search for the client has not ended yet. fingerprint: the options of
-    the agent's own mount, None for a mount that somebody else made. attempt_error: why the last
-    attempt to mount failed. servers_reachable: any volfile server answers on its port.
+    end was seen; client_stopped_at: since when its process is seen stopped (state T);
+    identifying: the search for it has not ended yet. fingerprint: the options of the agent's own
+    mount, None for a mount that somebody else made. attempt_error: why the last attempt to mount
+    failed. servers_reachable: any volfile server answers on its port.
     """
 
     layers: tuple[MountEntry, ...]

@@ -6,7 +6,8 @@ They see errors or the old client until they are restarted, and nobody tells the
 import asyncio
 
 from agent.errors import AgentError
-from agent.model import Event, Holder
+from agent.events import Event
+from agent.model import Holder
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges
 from agent.mounts.facts import Facts

@@ -4,7 +4,8 @@ import asyncio
 from dataclasses import replace
 
 from agent.errors import AgentError
-from agent.model import ClientState, Event, MountStatus, Verdict
+from agent.events import Event
+from agent.model import ClientState, MountStatus, Verdict
 from agent.mounts import recovery
 from agent.mounts.act import Executor, InUse, NoServer
 from agent.mounts.chronicle import Chronicle
@@ -152,9 +153,7 @@ class Keeper:
             attempts=self._history.failures,
         )
 
-    async def _act(
-        self, actions: tuple[Action, ...], facts: Facts, judgement: Judgement
-    ) -> bool:
+    async def _act(self, actions: tuple[Action, ...], facts: Facts, judgement: Judgement) -> bool:
         """Carry out the actions in order; True if one failed."""
         self._chronicle.needs_repair(self._edges.monotonic(), judgement.verdict)
         if isinstance(actions[0], Abort) and facts.top is not None:
@@ -181,8 +180,9 @@ class Keeper:
         first = self._history.next_unmount_at == 0.0
         self._history = recovery.note_busy(self._history, self._edges.monotonic())
         if first and isinstance(action, Unmount):
+            event = Event.OPTIONS_PENDING if self.settings.config else Event.REMOVAL_PENDING
             self._chronicle.tell(
-                Event.OPTIONS_PENDING, f"{action.path} is in use; it waits until idle: {action.why}"
+                event, f"{action.path} is in use; to be unmounted when idle: {action.why}"
             )
 
     def _failed(self, error: AgentError) -> None:

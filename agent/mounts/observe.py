@@ -214,9 +214,9 @@ class Observer:
         if reply.graph is not None:
             self.graph = reply.graph
             self.ping_timeout = reply.graph.ping_timeout
-        if self.watch is not None and self._gone_at is not None and _works(reply):
-            if asked_at >= self._gone_at:
-                self.watch.disproved()
+        gone_at = self._gone_at
+        if self.watch and gone_at is not None and asked_at >= gone_at and _works(reply):
+            self.watch.disproved()
         self._wake()
 
     async def _look_at_servers(self) -> None:

@@ -53,7 +53,7 @@ class Records:
         return Record(name, path, volume, self._boot_id, "")
 
     def load(self, path: str, volume: str) -> Record | None:
-        """The record of a volume's mount at a path; what a former boot left is forgotten but for the guard."""
+        """The record of a volume's mount at a path; of a former boot's only the guard counts."""
         try:
             fields = json.loads(self._file(path, volume).read_bytes())
             record = _record(fields)
@@ -72,7 +72,9 @@ class Records:
     def save(self, record: Record) -> None:
         """Keep the record, atomically."""
         self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600)
+        replace_file(
+            self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600
+        )
 
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""

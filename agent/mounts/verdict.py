@@ -192,7 +192,8 @@ def _who(facts: Facts) -> str:
     process = facts.client.process
     if process is None or facts.client.state is not ClientState.ALIVE:
         return ""
-    return f"; the client process {process.pid} {'lives' if facts.client_stopped_at is None else 'is stopped'}"
+    how = "lives" if facts.client_stopped_at is None else "is stopped"
+    return f"; the client process {process.pid} {how}"
 
 
 def _steps(reply: ProbeReply) -> list[Step]:
@@ -207,4 +208,3 @@ def _said(step: Step) -> str:
     """'statvfs failed: Transport endpoint is not connected (ENOTCONN)'."""
     name = errno.errorcode.get(step.errno, str(step.errno))
     return f"{step.name} failed: {os.strerror(step.errno)} ({name})"
-
