@@ -1,0 +1,31 @@
+"""Durations as people write them: `90s`, `15m`, `2h`, `3d`, `1h30m`."""
+
+import re
+
+_UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
+_PATTERN = re.compile("".join(rf"(?:(\d{{1,6}}){unit})?" for unit, _ in _UNITS), re.ASCII)
+_EXAMPLES = "write it with its unit, e.g. 90s, 15m, 2h, 3d or 1h30m"
+
+
+def parse(value: object) -> float:
+    """Seconds. Raises ValueError with a sentence for the user; a bare number is refused."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise ValueError(f"is not a duration; {_EXAMPLES}")
+    if not isinstance(value, str):
+        raise ValueError(f"is a number without a unit; {_EXAMPLES}")
+    match = _PATTERN.fullmatch(value)
+    if match is None or not value:
+        raise ValueError(f"is not a duration; {_EXAMPLES}")
+    return float(
+        sum(int(n) * size for n, (_, size) in zip(match.groups(), _UNITS, strict=True) if n)
+    )
+
+
+def text(seconds: float) -> str:
+    """The shortest spelling that parse() reads back, for whole seconds: 90 -> "1m30s"."""
+    left, parts = int(seconds), []
+    for unit, size in _UNITS:
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return "".join(parts) or "0s"

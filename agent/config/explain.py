@@ -1,0 +1,118 @@
+"""pydantic's findings -> Problems in the words of the user, with line and column."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from agent import __version__
+from agent.config import names
+from agent.config.options_table import IGNORED, KNOWN, REFUSED
+from agent.config.problems import Place, Problem, Several
+from agent.config.schema import Config, HealthConfig, MountConfig, ProbeConfig, RecoveryConfig
+from agent.config.tree import Tree, dotted
+
+_NOT_YET = f"is not supported by this version ({__version__}); remove it"
+_LATER: dict[type[BaseModel], frozenset[str]] = {
+    Config: frozenset({"identities"}),
+    MountConfig: frozenset({"layout", "retention", "environment"}),
+    HealthConfig: frozenset({"metrics"}),
+}
+"""Keys of the contract that a later version will know."""
+
+_WRONG_TYPE = {
+    **dict.fromkeys(("model_type", "dict_type", "mapping_type"), "must be a mapping of keys"),
+    "string_type": names.QUOTE_IT,
+    "bool_type": "must be true or false, without quotes",
+    "int_type": "must be a whole number, without quotes",
+    "int_from_float": "must be a whole number",
+}
+"""What pydantic calls an error -> what we call it."""
+
+
+def problems(error: ValidationError, tree: Tree) -> Iterator[Problem]:
+    """Every finding of one validation."""
+    for found in error.errors(include_url=False, include_input=True):
+        yield from _one(found, tree)
+
+
+def not_yet(found: Iterable[Problem]) -> list[str]:
+    """Where sections stand that a later version will know."""
+    return [problem.where for problem in found if problem.message == _NOT_YET]
+
+
+def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
+    place: Place = found["loc"]
+    if found["type"] == "extra_forbidden":
+        yield Problem(*tree.key_at(place), dotted(place), _unknown_key(place))
+        return
+    if found["type"] == "missing":
+        message = f"is missing{_example(place)}"
+        yield Problem(*tree.key_at(place[:-1]), dotted(place), message)
+        return
+    if found["type"] == "value_error":
+        cause = found["ctx"]["error"]
+        inner = cause.found if isinstance(cause, Several) else (((), str(cause)),)
+        for below, message in inner:
+            here = (*place, *below)
+            # An option or the name of a mount is wrong as a key, anything else as a value.
+            is_key = bool(below) and place[-1] in {"options", "mounts"} and _key_is_wrong(here)
+            at = tree.key_at(here) if is_key else tree.value_at(here)
+            yield Problem(*at, dotted(here), message)
+        return
+    yield Problem(*tree.value_at(place), dotted(place), _type_message(found))
+
+
+def _key_is_wrong(place: Place) -> bool:
+    return place[-2] == "mounts" or place[-1] not in KNOWN
+
+
+def _type_message(found: ErrorDetails) -> str:
+    kind, context = found["type"], found.get("ctx", {})
+    if found["input"] is None:
+        only = found["loc"] == ("mounts",)
+        return "is empty; " + ("write mounts: {} for none" if only else "fill it in, or remove it")
+    if kind == "literal_error":
+        return f"must be {context['expected'].replace(chr(39), '')}"
+    if kind == "greater_than_equal":
+        return f"must be at least {context['ge']}"
+    if kind == "less_than_equal":
+        return f"must be at most {context['le']}"
+    return _WRONG_TYPE.get(kind, f"is not right: {found['msg']}")
+
+
+def _unknown_key(place: Place) -> str:
+    model, key = _model_at(place[:-1]), str(place[-1])
+    if key in _LATER.get(model, ()):
+        return _NOT_YET
+    known = list(model.model_fields)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    if near:
+        return f"is no key here; did you mean {near[0]}?"
+    if model is MountConfig and (key in KNOWN or key in IGNORED or key in REFUSED):
+        return "is an option of mount.glusterfs; write it under options:"
+    return f"is no key here; there are {', '.join(known)}"
+
+
+def _model_at(place: Place) -> type[BaseModel]:
+    match place:
+        case ("health",):
+            return HealthConfig
+        case ("mounts", _):
+            return MountConfig
+        case ("mounts", _, "probe"):
+            return ProbeConfig
+        case ("mounts", _, "recovery"):
+            return RecoveryConfig
+    return Config
+
+
+def _example(place: Place) -> str:
+    examples = {
+        "volume": "model-store",
+        "servers": "[node1, node2, node3]",
+        "path": "/mnt/model-share",
+    }
+    example = examples.get(str(place[-1]))
+    return f", e.g. {place[-1]}: {example}" if example else ""
