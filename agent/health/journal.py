@@ -220,7 +220,15 @@ def _texts(value: object) -> list[str]:
     if value is None:
         return []
     values = list(value)[:MAX_VALUES] if isinstance(value, list | tuple) else [value]
-    return [clean(item, MAX_VALUE) for item in values]
+    return [_shown(item) for item in values]
+
+
+def _shown(value: object) -> str:
+    """A value whose __str__ fails must not take the entry with it, nor the caller."""
+    try:
+        return clean(value, MAX_VALUE)
+    except Exception as error:  # noqa: BLE001
+        return f"({type(value).__name__}: {type(error).__name__})"
 
 
 def _traceback(error: object) -> str:

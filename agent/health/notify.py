@@ -1,7 +1,6 @@
 """What the agent tells PID 1 (sd_notify(3)): ready, status, watchdog, reloading, stopping."""
 
 import os
-from collections import deque
 
 import sdnotify
 
@@ -9,8 +8,6 @@ from agent.health.text import clean
 
 MAX_STATUS = 300
 """Characters of STATUS=: `systemctl status` shows it on one line."""
-
-MAX_BACKLOG = 16
 
 
 class Notify:
@@ -33,7 +30,7 @@ class Notify:
             except OSError:
                 self._notifier = None
         self.watchdog_interval = _watchdog_interval()
-        self._backlog: deque[str] = deque(maxlen=MAX_BACKLOG)
+        self._backlog: dict[str, str] = {}
         for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"):
             os.environ.pop(name, None)
 
@@ -64,19 +61,21 @@ class Notify:
             self._notifier = None
 
     def _send(self, message: str) -> None:
-        """Send what is left from before, then this; keep what PID 1 has no room for."""
+        """Send what is left from before, then this; keep the last of each kind that didn't go."""
         if self._notifier is None:
             return
-        self._backlog.append(message)
-        while self._backlog:
+        kind = message.partition("=")[0]
+        self._backlog.pop(kind, None)
+        self._backlog[kind] = message
+        for kept, text in list(self._backlog.items()):
             try:
                 # sdnotify encodes as latin-1: this way the bytes on the wire are UTF-8.
-                self._notifier.notify(self._backlog[0].encode().decode("latin-1"))
+                self._notifier.notify(text.encode().decode("latin-1"))
             except BlockingIOError:
                 return
             except OSError:  # nobody listens there any more
                 pass
-            self._backlog.popleft()
+            del self._backlog[kept]
 
 
 def _watchdog_interval() -> float | None:
