@@ -20,8 +20,12 @@ class InForce:
     """The configuration in force, and what became of the newest look at the file."""
 
     def __init__(
-        self, path: Path, own_dirs: tuple[str, ...], last_good: LastGood,
-        table: MountTable, reporting: Reporting,
+        self,
+        path: Path,
+        own_dirs: tuple[str, ...],
+        last_good: LastGood,
+        table: MountTable,
+        reporting: Reporting,
     ) -> None:
         self.config = NOTHING
         self._path = str(path)
@@ -42,7 +46,8 @@ class InForce:
             loaded = self._last_good.load(self._table.read())
         except AgentError as error:
             self._reporting.emit(
-                Event.CONFIG_REJECTED, f"no configuration is in force; of the last good one: {error}"
+                Event.CONFIG_REJECTED,
+                f"no configuration is in force; of the last good one: {error}",
             )
             return
         self._take(loaded, ConfigState.LAST_GOOD)
@@ -55,9 +60,7 @@ class InForce:
     def look(self) -> bool:
         """Read the file; True if another configuration came into force."""
         try:
-            loaded = load_file(
-                self._path, mount_table=self._table.read(), own_paths=self._own_dirs
-            )
+            loaded = load_file(self._path, mount_table=self._table.read(), own_paths=self._own_dirs)
         except (ConfigInvalid, ConfigUnreadable) as error:
             self._reject(error.lines)
             return False
@@ -76,7 +79,7 @@ class InForce:
         self._reporting.emit(
             Event.CONFIG_ACCEPTED,
             f"{self._path} is in force: {count} mount{'' if count == 1 else 's'}",
-            fingerprint=loaded.fingerprint,
+            fields={"fingerprint": loaded.fingerprint},
         )
         try:
             self._last_good.save(loaded)

@@ -9,9 +9,11 @@ import secrets
 import signal
 import socket
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import agent
+from agent.config.lastgood import LastGood
 from agent.config.watch import Watch
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers
@@ -69,7 +71,10 @@ class Daemon:
         self._servers = ServerRace()
         self._host = await booted.mount_host()
         self._keepers = Keepers(self._edges())
-        self._in_force = InForce(self._config_path, self._state_dir, self._table, self._reporting)
+        own_dirs = (str(self._runtime_dir), str(self._state_dir))
+        self._in_force = InForce(
+            self._config_path, own_dirs, LastGood(self._state_dir), self._table, self._reporting
+        )
         try:
             await self._begin()
             await self._stop.wait()
@@ -97,10 +102,13 @@ class Daemon:
             loop.add_signal_handler(number, self._stop.set)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
         self._reporting.emit(
-            Event.STARTED, f"gluster-ml-agent {agent.__version__} started", pid=os.getpid()
+            Event.STARTED,
+            f"gluster-ml-agent {agent.__version__} started",
+            fields={"pid": os.getpid()},
         )
         self._table.start()
-        self._apply_if_new(self._in_force.start())
+        self._in_force.start()
+        self._apply()
         self._watches = (
             Watch(self._config_path, self._config_changed),
             Watch(pausefile.directory(self._state_dir), self._pause_changed),
@@ -132,18 +140,18 @@ class Daemon:
         self._keepers.wake()
 
     def _config_changed(self) -> None:
-        self._apply_if_new(self._in_force.look())
+        if self._in_force.look():
+            self._apply()
 
     def _reload(self) -> None:
         self._notify.reloading(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000)
         self._config_changed()
         self._notify.ready(self._reporting.sentence())
 
-    def _apply_if_new(self, *, new: bool) -> None:
-        if new:
-            config = self._in_force.config
-            self._journal.set_level(config.health.log_level)
-            self._keepers.apply(config, pausefile.paused(self._state_dir))
+    def _apply(self) -> None:
+        config = self._in_force.config
+        self._journal.set_level(config.health.log_level)
+        self._keepers.apply(config, pausefile.paused(self._state_dir))
 
     def _pause_changed(self) -> None:
         self._keepers.pause(pausefile.paused(self._state_dir))
@@ -161,14 +169,14 @@ class Daemon:
         self._table.close()
         self._servers.close()
         await self._host.close()
-        statusfile.path(self._runtime_dir).unlink(missing_ok=True)
+        (self._runtime_dir / statusfile.NAME).unlink(missing_ok=True)
         self._journal.flush()
         self._journal.close()
         self._notify.close()
 
 
 @contextlib.contextmanager
-def _only_one(runtime_dir: Path):
+def _only_one(runtime_dir: Path) -> Iterator[None]:
     descriptor = os.open(runtime_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
 from agent.model import AgentStatus, ConfigStatus, MountStatus, ProcessId, Verdict
+from agent.mounts.edges import NO_FIELDS
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -50,7 +51,7 @@ class Reporting:
         mount: str | None = None,
         verdict: Verdict | None = None,
         error: BaseException | None = None,
-        **fields: object,
+        fields: Mapping[str, str | int] = NO_FIELDS,
     ) -> None:
         """One journal entry."""
         self._journal.emit(event, message, mount=mount, verdict=verdict, error=error, **fields)
@@ -118,8 +119,8 @@ class Reporting:
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
             servers=config.servers if config else (),
+            client=status.client,
             holders=status.holders,
-            adopted=status.adopted,
         )
         return replace(status, advice=advice.advise(situation))
 

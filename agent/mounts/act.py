@@ -16,7 +16,9 @@ from agent.mounts.recovery import Abort, Action, Detach, Forget, KillClient, Mou
 from agent.mounts.servers import describe, order
 from agent.system import fuse
 from agent.system.mounthost import MountRequest
+from agent.system.mountinfo import layers_at
 from agent.system.net import Outcome
+from agent.system.workers import GuardState
 
 MOUNT_TIMEOUT = 60.0
 """Seconds. A client waits 10 s for bricks on a silent host (measured), and longer for several."""
@@ -82,6 +84,10 @@ class Executor:
             self._edges.records.save(replace(record, device=device, client=process))
         return record.client in (None, process)
 
+    def layers(self) -> tuple[MountEntry, ...]:
+        """What is mounted at the path now, bottom to top."""
+        return layers_at(self._edges.table.read(), self.settings.wanted.path)
+
     async def _detach(self, action: Detach) -> None:
         for _ in range(action.layers):
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)
@@ -117,17 +123,19 @@ class Executor:
         guard = await self._edges.workers.guard(
             self.settings.key, path, immutable=immutable, deadline=GUARD_DEADLINE
         )
-        if guard.state == "mounted":
+        if guard.state is GuardState.MOUNTED:
             raise MountFailed(f"{path}: something was mounted there meanwhile")
-        if guard.state == "refused":
+        if guard.state is GuardState.REFUSED:
             raise MountFailed(f"{path}: {guard.detail}")
-        told = guard.detail if guard.state == "unsupported" else ""
+        if guard.state is GuardState.LATE:
+            raise MountFailed(f"{path}: the directory does not answer")
+        told = guard.detail if guard.state is GuardState.UNSUPPORTED else ""
         if guard.strays:
             told = f"{guard.strays} entries lie in the bare directory under the mount; {told}"
         if told and told != self._guard_told:
             self._tell(Event.GUARD, f"{path}: {told.removesuffix('; ')}", path=path)
         self._guard_told = told
-        return guard.state == "set"
+        return guard.state is GuardState.SET
 
     async def _mount(self, action: Mount) -> None:
         config = self.settings.config
@@ -138,7 +146,7 @@ class Executor:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
         contacts = await self._edges.servers.race(config.servers, self.settings.port)
         if not any(c.outcome is Outcome.ANSWERED for c in contacts.values()):
-            raise NoServer(f"no volfile server answers: {describe(contacts)}")
+            raise NoServer(f"no volfile server answers: {describe(contacts.values())}")
         source, options = render(config, order(config.servers, contacts))
         log = clientlog.log_path(config)
         since = clientlog.position(log)
@@ -162,7 +170,7 @@ class Executor:
             f"mounted {top.source} at {action.path}{by}: {action.cause}",
             source=top.source,
             options=options,
-            servers=describe(contacts),
+            servers=describe(contacts.values()),
         )
         self._observer.ask_now()
 

@@ -38,9 +38,9 @@ class Chronicle:
         """The mount's key in the file changed; its story goes on."""
         self._name = name
 
-    def tell(self, event: Event, message: str, **fields: object) -> None:
+    def tell(self, event: Event, message: str, **fields: str | int) -> None:
         """One journal entry about this mount."""
-        self._edges.report.emit(event, message, mount=self._name, **fields)
+        self._edges.report.emit(event, message, mount=self._name, fields=fields)
 
     def judged(self, judgement: Judgement, now: float) -> None:
         """A judgement stands: tell what is new about it."""
@@ -53,7 +53,7 @@ class Chronicle:
                 f"{self._path} is {judgement.verdict}: {judgement.evidence}",
                 mount=self._name,
                 verdict=judgement.verdict,
-                previous=before.verdict if before else "",
+                fields={"previous": before.verdict if before else ""},
             )
         for finding in judgement.findings:
             if before is None or finding not in before.findings:

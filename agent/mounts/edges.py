@@ -1,7 +1,8 @@
 """What a keeper needs of the world, handed to it: nothing in agent/mounts reaches out by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
@@ -17,6 +18,8 @@ from agent.system.mounttable import MountTable
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
+NO_FIELDS: Mapping[str, str | int] = MappingProxyType({})
+
 
 class Reporter(Protocol):
     """Where a keeper's news go."""
@@ -29,9 +32,9 @@ class Reporter(Protocol):
         mount: str | None = None,
         verdict: Verdict | None = None,
         error: BaseException | None = None,
-        **fields: object,
+        fields: Mapping[str, str | int] = NO_FIELDS,
     ) -> None:
-        """One journal entry."""
+        """One journal entry; fields: more of the native ones, GLUSTER_ML_<NAME>."""
 
     def changed(self, status: MountStatus) -> None:
         """The newest status of a mount, at least once a probe."""

@@ -33,9 +33,8 @@ class HolderSearch:
         if top is None:
             return
         self.close()
-        ids = tuple(entry.mount_id for entry in facts.layers if entry.device == top.device)
         self._task = asyncio.get_running_loop().create_task(
-            self._follow(name, top.path, top.device, ids)
+            self._follow(name, top.path, top.device)
         )
 
     def close(self) -> None:
@@ -44,14 +43,12 @@ class HolderSearch:
             self._task.cancel()
             self._task = None
 
-    async def _follow(
-        self, name: str, path: str, device: tuple[int, int], mount_ids: tuple[int, ...]
-    ) -> None:
+    async def _follow(self, name: str, path: str, device: tuple[int, int]) -> None:
         told: set[int] = set()
-        while True:
+        while not self._taken_again(device):
             try:
-                search = await self._edges.workers.holders(name, device, mount_ids, DEADLINE)
-            except AgentError as error:
+                search = await self._edges.workers.holders(name, device, DEADLINE)
+            except (AgentError, OSError) as error:
                 self._chronicle.tell(
                     Event.FINDING, f"who still holds the replaced mount is not known: {error}"
                 )
@@ -66,6 +63,11 @@ class HolderSearch:
             if not search.found and search.complete:
                 return
             await asyncio.sleep(EVERY)
+        self.found = ()
+
+    def _taken_again(self, device: tuple[int, int]) -> bool:
+        """The kernel gives a device number to another mount only when nobody holds the old one."""
+        return any(entry.device == device for entry in self._edges.table.read())
 
 
 def _sentence(holder: Holder, path: str) -> str:

@@ -226,7 +226,7 @@ class Observer:
         contacts = await self._edges.servers.race(config.servers, self.settings.port)
         reachable = any(c.outcome is Outcome.ANSWERED for c in contacts.values())
         changed = self._servers[0] != reachable
-        self._servers = (reachable, describe(contacts))
+        self._servers = (reachable, describe(contacts.values()))
         if changed:
             self._wake()
 

@@ -60,7 +60,7 @@ class Workers:
         layer: tuple[int, int],
         deadline: float,
     ) -> Client:
-        """The client process of a mount; UNKNOWN where none is found or it can't be told.
+        """The client process of a mount; GONE where there is none, UNKNOWN where it can't be told.
 
         pids: those in the mount's own unit, if known; layer: (k, n) for the k-th, from 0 at the
         bottom, of n GlusterFS mounts at the same path.
@@ -73,6 +73,8 @@ class Workers:
         }
         answer = await self._children.run_once("client", mount, request, deadline)
         for row in answer.rows:
+            if row.get("pid") is None:
+                return Client(ClientState.GONE)
             process = ProcessId(_int(row, "pid"), _int(row, "start_time"))
             return Client(ClientState.ALIVE, process)
         return Client(ClientState.UNKNOWN)

@@ -1,6 +1,7 @@
 """One-shot: which process is the GlusterFS client of a mount.
 
-Request: {"path", "minor", "pids", "layer": [k, n]}; answer: at most one row {"pid", "start_time"}.
+Request: {"path", "minor", "pids", "layer": [k, n]}; answer: at most one row. {"pid", "start_time"}
+is the client; {"pid": null} says that there surely is none, no row that it can't be told.
 Newer kernels say in fdinfo which FUSE connection a descriptor of /dev/fuse serves (6.18 does);
 on older ones the mount's own unit, and then the command line, must do.
 """
@@ -10,6 +11,10 @@ from collections.abc import Iterable
 from agent.worker import channel, host
 
 _COMM = "glusterfs"
+_UNSAID = -1
+"""A FUSE connection whose number this kernel doesn't tell."""
+NONE = 0
+"""In place of a pid: no process on this host serves the mount."""
 
 
 def main() -> int:
@@ -17,26 +22,31 @@ def main() -> int:
     request = channel.request()
     candidates = [pid for pid in _ints(request["pids"]) if _is_client(pid)]
     found = find(str(request["path"]), _ints([request["minor"]])[0], candidates, request["layer"])
-    if found is not None and (started := host.start_time(found)) is not None:
+    if found == NONE:
+        channel.emit({"pid": None})
+    elif found is not None and (started := host.start_time(found)) is not None:
         channel.emit({"pid": found, "start_time": started})
     channel.done()
     return 0
 
 
 def find(path: str, minor: int, candidates: list[int], layer: object) -> int | None:
-    """The client's pid; None where none is found or it can't be told from others.
+    """The client's pid; NONE where there is none, None where it can't be told.
 
     candidates: clients in the mount's own unit; layer: [k, n], the k-th (from 0) of n at the path.
     """
-    clients = candidates or [pid for pid in host.pids() if _is_client(pid)]
+    clients = [pid for pid in host.pids() if _is_client(pid)]
     served = {pid: _connections(pid) for pid in clients}
     by_connection = [pid for pid in clients if minor in served[pid]]
     if by_connection:
         # While it mounts, a client has a child with the same descriptor: the elder is it.
         return min(by_connection, key=_age)
-    unsaid = [pid for pid in clients if not served[pid]]
-    if candidates:
-        return unsaid[0] if len(unsaid) == 1 else None
+    unsaid = [pid for pid in clients if _UNSAID in served[pid]]
+    if not unsaid:
+        return NONE
+    own = [pid for pid in unsaid if pid in candidates]
+    if own:
+        return own[0] if len(own) == 1 else None
     named = sorted((pid for pid in unsaid if _names(pid, path)), key=_age)
     position, count = _ints(layer)
     return named[position] if len(named) == count else None
@@ -47,13 +57,12 @@ def _is_client(pid: int) -> bool:
 
 
 def _connections(pid: int) -> set[int]:
-    """The FUSE connections it serves, as far as this kernel tells."""
+    """The FUSE connections it serves; a self-heal daemon is a glusterfs that serves none."""
     found = set()
     for descriptor in host.descriptors(pid):
         if host.link(f"/proc/{pid}/fd/{descriptor}") == "/dev/fuse":
             number = host.fdinfo(pid, descriptor).get(b"fuse_connection")
-            if number is not None:
-                found.add(int(number))
+            found.add(_UNSAID if number is None else int(number))
     return found
 
 
