@@ -1,0 +1,24 @@
+"""What is mounted at a path right now, from the mount table alone."""
+
+from pathlib import Path
+
+from agent.errors import MountFailed
+from agent.model import MountEntry
+from agent.system import mountinfo
+
+
+def layers(path: str) -> tuple[MountEntry, ...]:
+    """The mounts at path, bottom to top; the path itself is not touched."""
+    return mountinfo.layers_at(mountinfo.parse(Path("/proc/self/mountinfo").read_bytes()), path)
+
+
+def require_bare(path: str) -> None:
+    """Raises MountFailed where something is mounted at path already.
+
+    Whoever mounts looks at the directory first; on a frozen mount that look never ends, and with
+    systemd it is PID 1 that looks.
+    """
+    found = layers(path)
+    if found:
+        top = found[-1]
+        raise MountFailed(f"{path}: {top.source} ({top.fstype}) is mounted there already")

@@ -1,0 +1,215 @@
+"""Mounts made and unmade by PID 1: transient mount units, so that no client is a child of ours."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+
+from agent.errors import MountFailed
+from agent.system.command import read_words
+from agent.system.layers import layers, require_bare
+from agent.system.manager import Manager, ManagerError
+from agent.system.mounthost import MountRequest, Unit
+from agent.system.transient import Loaded, mount_properties, umount_properties
+from agent.system.umount import Unmounted, outcome, umount_argv
+from agent.system.units import mount_unit
+
+_ANSWER = 5.0
+"""Seconds for one answer of PID 1."""
+_CLEARING = 5.0
+"""Seconds to clear away what a failed mount left."""
+_POLL = 0.003
+"""Seconds between looks at a state that PID 1 tells in no cheaper way."""
+_CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
+"""Where PID 1's own tree of cgroups is: unified, hybrid, legacy."""
+
+
+class SystemdHost:
+    """MountHost by way of PID 1 over the system bus; root needs no polkit for it."""
+
+    def __init__(self) -> None:
+        self._manager = Manager()
+        self._serial = count()
+
+    async def administrator_unit(self, path: str) -> Unit | None:
+        """The unit of fstab or of a unit file; a transient unit is nobody's."""
+        name = mount_unit(path)
+        async with _within(_ANSWER):
+            origin = (await self._loaded(name)).origin
+        return None if origin is None else Unit(name, origin)
+
+    async def mount(self, request: MountRequest, timeout: float) -> None:
+        """As MountHost says; clearing up after a failure may take 5 s beyond the timeout.
+
+        Cancelled, it leaves the attempt to PID 1, which ends it soon after the same timeout.
+        """
+        require_bare(request.path)
+        unit = mount_unit(request.path)
+        try:
+            async with asyncio.timeout(timeout):
+                result = await self._start(unit, request, timeout)
+        except TimeoutError:
+            cause = f"nothing was mounted within {timeout:g} s"
+        except ManagerError as error:
+            cause = error.message
+        else:
+            async with _within(_ANSWER):
+                if result == "done":
+                    await self._release(unit)
+                    return
+                cause = await self._cause(unit, result)
+        async with _within(_CLEARING):
+            await self._clear_away(unit, request.path)
+        raise _failed(f"{request.path}: mounting {request.source}", unit, cause)
+
+    async def start_unit(self, unit: Unit, path: str, timeout: float) -> None:
+        """As MountHost says; a late start is left to the unit's own TimeoutSec=."""
+        require_bare(path)
+        async with _within(timeout):
+            result = await self._manager.job("StartUnit", "ss", unit.name, "replace")
+            if result == "done":
+                return
+            cause = await self._cause(unit.name, result)
+        raise _failed(f"{path}: starting {unit.name} of {unit.origin}", unit.name, cause)
+
+    async def unmount(self, path: str, timeout: float) -> bool:
+        """As MountHost says, and it doesn't hang on a frozen mount either.
+
+        Not by stopping the mount unit: that would stop every unit with RequiresMountsFor= on the
+        path, while an unmount from outside leaves them running (measured with systemd 252).
+        """
+        return await self._umount(path, timeout, lazy=False) is not Unmounted.BUSY
+
+    async def detach(self, path: str, timeout: float) -> None:
+        """As MountHost says."""
+        await self._umount(path, timeout, lazy=True)
+
+    async def client_pids(self, path: str) -> tuple[int, ...]:
+        """The processes in the cgroup of the path's mount unit."""
+        async with _within(_ANSWER):
+            return await self._processes(mount_unit(path))
+
+    async def close(self) -> None:
+        """Let go of the bus."""
+        await self._manager.close()
+
+    async def _start(self, unit: str, request: MountRequest, timeout: float) -> str:
+        properties = mount_properties(request, timeout)
+        for attempt in count():
+            try:
+                return await self._manager.start_transient(unit, properties)
+            except ManagerError as error:
+                if error.name != "UnitExists":
+                    raise
+            there = await self._loaded(unit)
+            if there.origin is not None:
+                raise MountFailed(f"{request.path}: {unit} is there already, from {there.origin}")
+            if there.settled and attempt > 0:
+                await self._forget(there)
+            elif there.active_state in {"activating", "deactivating"}:
+                await self._clear_away(unit, request.path)
+            await asyncio.sleep(_POLL)
+        raise AssertionError
+
+    async def _forget(self, dead: Loaded) -> None:
+        """Make PID 1 forget a dead unit that it keeps, because another unit refers to it.
+
+        Every unit with RequiresMountsFor= on the path does so.
+        """
+        if dead.transient:
+            _remove(dead.fragment_path)
+        await self._manager.call("Reload")
+
+    async def _loaded(self, unit: str) -> Loaded:
+        names = ("ActiveState", "FragmentPath", "SourcePath")
+        return Loaded(*[str(await self._manager.unit_property(unit, name)) for name in names])
+
+    async def _cause(self, unit: str, result: str) -> str:
+        why = str(await self._manager.unit_property(unit, "Result", "Mount"))
+        if why == "exit-code":
+            command = await self._manager.unit_property(unit, "ExecMount", "Mount")
+            return f"mount.glusterfs exited with status {command[0][-1]}"
+        if why == "protocol":
+            return "mount.glusterfs exited with status 0 and nothing was mounted"
+        return f"{result} ({why})"
+
+    async def _clear_away(self, unit: str, path: str) -> None:
+        """End all that runs in the unit and detach what it mounted."""
+        while await self._processes(unit) or layers(path):
+            await self._kill(unit)
+            if layers(path):
+                await self._umount(path, _CLEARING, lazy=True)
+            await asyncio.sleep(_POLL)
+        await self._noticed(path)
+        await self._release(unit)
+
+    async def _kill(self, unit: str) -> None:
+        try:
+            await self._manager.call("KillUnit", "ssi", unit, "all", 9)
+        except ManagerError as error:
+            if error.name not in {"NoSuchProcess", "NoSuchUnit"}:
+                raise
+
+    async def _release(self, unit: str) -> None:
+        await self._manager.tell("UnrefUnit", "s", unit)
+
+    async def _umount(self, path: str, timeout: float, *, lazy: bool) -> Unmounted:
+        service = f"gluster-ml-umount-{os.getpid()}-{next(self._serial)}.service"
+        properties = umount_properties(path, umount_argv(path, lazy=lazy), timeout)
+        reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            async with _within(timeout):
+                result = await self._manager.start_transient(service, properties, (writing,))
+                words = read_words(reading)
+                done = outcome(path, ok=result == "done" and not words, words=words)
+                if done is not Unmounted.BUSY:
+                    await self._noticed(path)
+        finally:
+            os.close(reading)
+            os.close(writing)
+        return done
+
+    async def _noticed(self, path: str) -> None:
+        """Return when PID 1 knows too that nothing is mounted, and would mount there anew.
+
+        At once, as a rule. After five changes of the mount table within a second, PID 1 neither
+        reads it nor starts mount units until that second is over (measured with systemd 252).
+        """
+        unit = mount_unit(path)
+        while not layers(path):
+            if (await self._loaded(unit)).settled:
+                return
+            await asyncio.sleep(_POLL)
+
+    async def _processes(self, unit: str) -> tuple[int, ...]:
+        group = str(await self._manager.unit_property(unit, "ControlGroup", "Mount"))
+        return _members(group) if group else ()
+
+
+@asynccontextmanager
+async def _within(timeout: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(timeout):
+            yield
+    except TimeoutError as error:
+        raise MountFailed(f"systemd did not get it done within {timeout:g} s") from error
+
+
+def _failed(what: str, unit: str, cause: str) -> MountFailed:
+    return MountFailed(f"{what} failed: {cause}", f"journalctl -u '{unit}' has the helper's words")
+
+
+def _members(group: str) -> tuple[int, ...]:
+    for root in _CGROUPS:
+        try:
+            text = Path(f"{root}{group}/cgroup.procs").read_text("ascii")
+        except OSError:
+            continue
+        return tuple(int(word) for word in text.split())
+    return ()
+
+
+def _remove(path: str) -> None:
+    Path(path).unlink(missing_ok=True)
