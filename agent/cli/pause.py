@@ -48,15 +48,18 @@ def _known(runtime_dir: Path, config: Path, name: str) -> set[str]:
     """The agent's mounts, and where the name isn't among them those of the file."""
     known: set[str] = set()
     with contextlib.suppress(AgentError):
-        known = {mount.name for mount in statusfile.read(runtime_dir).mounts}
+        known |= {mount.name for mount in statusfile.read(runtime_dir).mounts}
     if name not in known:
-        known |= _configured(config)
+        with contextlib.suppress(AgentError):
+            known |= _configured(str(config))
     return known
 
 
-def _configured(path: Path) -> set[str]:
-    """TODO"""
-    return set()
+def _configured(file: str) -> set[str]:
+    """Raises AgentError where the file isn't valid."""
+    from agent.config import files, load  # noqa: PLC0415 - slow, and seldom needed
+
+    return set(load.load(files.read_file(file), file).config.mounts)
 
 
 def _unless_running(runtime_dir: Path) -> str:

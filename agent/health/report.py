@@ -144,7 +144,7 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
         share = 100 * mount.space.free // mount.space.total
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
     if mount.recoveries:
-        yield "recovered", _recoveries(mount)
+        yield "recovery", _recoveries(mount)
     yield from _holders(mount.holders)
 
 
@@ -165,7 +165,7 @@ def _client(mount: MountStatus) -> str:
     if mount.server:
         parts.append(f"volfile server {mount.server}")
     if mount.adopted:
-        parts.append("made by others, adopted")
+        parts.append("adopted")
     return ", ".join(parts)
 
 

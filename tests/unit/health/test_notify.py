@@ -38,7 +38,7 @@ def manager(
     made.socket.close()
 
 
-@pytest.fixture()
+@pytest.fixture
 def notify(manager: Manager) -> Iterator[Notify]:
     made = Notify()
     yield made
@@ -65,9 +65,7 @@ def test_no_child_inherits_the_socket(manager: Manager, monkeypatch: pytest.Monk
     monkeypatch.setenv("WATCHDOG_PID", str(os.getpid()))
     made = Notify()
     code = "import os; print([n for n in os.environ if n.startswith(('NOTIFY', 'WATCHDOG'))])"
-    child = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
+    child = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     made.close()
     assert child.stdout.strip() == "[]"
 

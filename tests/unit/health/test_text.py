@@ -67,7 +67,13 @@ def test_durations(seconds: float, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "shown"),
-    [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (150 << 30, "150 GiB"), (1 << 70, "1024.0 EiB")],
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1536, "1.5 KiB"),
+        (150 << 30, "150 GiB"),
+        (1 << 70, "1024.0 EiB"),
+    ],
 )
 def test_sizes(count: int, shown: str) -> None:
     assert text.size(count) == shown

@@ -1,0 +1,59 @@
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from agent.health.advice import Situation, advise
+from agent.model import Holder, ProcessId, Verdict
+from tests.unit.health.samples import BRICKS
+
+BASE = Situation(
+    name="model-share",
+    path="/mnt/model-share",
+    volume="model-store/sub",
+    verdict=Verdict.HEALTHY,
+    client=ProcessId(4711, 1),
+)
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_every_verdict_has_one_line_of_advice_and_healthy_needs_none(verdict: Verdict) -> None:
+    advice = advise(replace(BASE, verdict=verdict))
+    assert (advice == "") == (verdict is Verdict.HEALTHY)
+    assert "\n" not in advice
+
+
+@pytest.mark.parametrize("policy", ["report", "remount"])
+def test_a_command_for_a_hung_mount_never_touches_its_path(policy: str) -> None:
+    advice = advise(replace(BASE, verdict=Verdict.HUNG, hung_policy=policy))
+    assert "/mnt/model-share" not in advice
+    assert ("kill -9 4711" in advice) == (policy == "report")
+
+
+def test_no_remount_is_advised_where_it_heals_by_itself() -> None:
+    assert "don't remount" in advise(replace(BASE, verdict=Verdict.NO_QUORUM))
+
+
+def test_commands_name_the_volume_without_its_subdirectory() -> None:
+    advice = advise(replace(BASE, verdict=Verdict.NO_QUORUM))
+    assert "gluster volume start model-store force" in advice
+    assert "sub" not in advice
+
+
+def test_degraded_by_bricks_and_without() -> None:
+    by_brick = advise(replace(BASE, verdict=Verdict.DEGRADED, bricks=BRICKS))
+    assert "heal model-store info" in by_brick
+    assert "split-brain" in advise(replace(BASE, verdict=Verdict.DEGRADED))
+
+
+def test_new_options_tell_what_is_waited_for() -> None:
+    stale = replace(BASE, verdict=Verdict.STALE_OPTIONS)
+    users = tuple(Holder(pid, "python", 1, "", "") for pid in range(7))
+    assert "as soon as nothing uses it" in advise(stale)
+    assert advise(replace(stale, holders=users)).endswith("by pid 0, 1, 2, 3, 4 and 2 more")
+    assert "umount /mnt/model-share" in advise(replace(stale, new_options="manual"))
+
+
+def test_odd_names_are_quoted_for_a_shell() -> None:
+    odd = replace(BASE, path="/mnt/it's; rm x", verdict=Verdict.DEAD)
+    assert shlex.quote("/var/log/glusterfs/mnt-it's; rm x.log") in advise(odd)
