@@ -8,6 +8,7 @@ library and the lowest floor, so that it starts in milliseconds and stays small.
 
 import errno
 import json
+import os
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -41,6 +42,10 @@ class Step:
     def denied(self) -> bool:
         """Root may not do this: the volume squashes root."""
         return self.errno in (errno.EACCES, errno.EPERM)
+
+    def __str__(self) -> str:
+        name = errno.errorcode.get(self.errno, str(self.errno))
+        return f"{self.name} failed: {os.strerror(self.errno)} ({name})"
 
 
 @dataclass(frozen=True, slots=True)

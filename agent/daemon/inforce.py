@@ -2,91 +2,94 @@
 
 from pathlib import Path
 
-from agent.config.files import load_file
-from agent.config.lastgood import LastGood
-from agent.config.load import Loaded
+from agent.config import lastgood
+from agent.config.diff import Added, Altered, Change, Removed, diff
+from agent.config.files import lstat, read_file
+from agent.config.load import Loaded, load
 from agent.config.problems import ConfigInvalid, ConfigUnreadable
 from agent.config.schema import Config
 from agent.daemon.reporting import Reporting
-from agent.errors import AgentError
 from agent.events import Event
 from agent.model import ConfigState, ConfigStatus
 from agent.system.mounttable import MountTable
 
-NOTHING = Config(mounts={})
-
 
 class InForce:
-    """The configuration in force, and what became of the newest look at the file."""
+    """The configuration in force, and what became of the newest look at the file.
+
+    config: starts as one without mounts, which stays until a file is accepted.
+    """
 
     def __init__(
         self,
         path: Path,
-        own_dirs: tuple[str, ...],
-        last_good: LastGood,
+        runtime_dir: Path,
+        state_dir: Path,
         table: MountTable,
         reporting: Reporting,
     ) -> None:
-        self.config = NOTHING
+        self.config = Config(mounts={})
         self._path = str(path)
-        self._own_dirs = own_dirs
-        self._last_good = last_good
+        self._state_dir = str(state_dir)
+        self._own_paths = (self._path, str(runtime_dir), self._state_dir)
         self._table = table
         self._reporting = reporting
         self._state = ConfigState.REJECTED
         self._fingerprint = ""
         self._warnings: tuple[str, ...] = ()
-        self._told: tuple[str, ...] = ()
+        self._errors: tuple[str, ...] = ()
 
     def start(self) -> None:
         """The first look: where the file is of no use, the last good one serves."""
-        if self.look():
+        if self.look() or self._state is ConfigState.VALID:
             return
         try:
-            loaded = self._last_good.load(self._table.read())
-        except AgentError as error:
-            self._reporting.emit(
-                Event.CONFIG_REJECTED,
-                f"no configuration is in force; of the last good one: {error}",
+            loaded = lastgood.restore(
+                self._state_dir, mount_table=self._table.read(), own_paths=self._own_paths
             )
+        except (ConfigInvalid, ConfigUnreadable) as error:
+            self._tell(Event.CONFIG_REJECTED, f"no configuration is in force: {error}")
             return
         self._take(loaded, ConfigState.LAST_GOOD)
-        self._reporting.emit(
+        self._tell(
             Event.CONFIG_LAST_GOOD,
-            f"{self._path} is of no use; the last good configuration serves: "
-            f"{len(loaded.config.mounts)} mounts",
+            f"{self._path} is of no use, so the last good configuration serves: "
+            f"mounts {', '.join(loaded.config.mounts) or 'none'}",
         )
 
     def look(self) -> bool:
         """Read the file; True if another configuration came into force."""
         try:
-            loaded = load_file(self._path, mount_table=self._table.read(), own_paths=self._own_dirs)
+            data = read_file(self._path)
+            loaded = load(
+                data,
+                self._path,
+                mount_table=self._table.read(),
+                lstat=lstat,
+                own_paths=self._own_paths,
+            )
         except (ConfigInvalid, ConfigUnreadable) as error:
             self._reject(error.lines)
             return False
-        known = self._state is not ConfigState.REJECTED or self._fingerprint != ""
-        new = not known or loaded.fingerprint != self._fingerprint
-        news = new or self._state is not ConfigState.VALID
+        changes = diff(self.config, loaded.config)
+        new = loaded.fingerprint != self._fingerprint
+        if new or self._state is not ConfigState.VALID:
+            self._accepted(loaded, data, changes)
         self._take(loaded, ConfigState.VALID)
-        if news:
-            self._accepted(loaded)
         return new
 
-    def _accepted(self, loaded: Loaded) -> None:
+    def _tell(self, event: Event, message: str) -> None:
+        self._reporting.emit(event, message)
+
+    def _accepted(self, loaded: Loaded, data: bytes, changes: tuple[Change, ...]) -> None:
         for line in loaded.warning_lines:
-            self._reporting.emit(Event.CONFIG_WARNING, line)
-        count = len(loaded.config.mounts)
-        self._reporting.emit(
-            Event.CONFIG_ACCEPTED,
-            f"{self._path} is in force: {count} mount{'' if count == 1 else 's'}",
-            fields={"fingerprint": loaded.fingerprint},
-        )
+            self._tell(Event.CONFIG_WARNING, line)
+        said = "; ".join(map(_words, changes)) or "no mount changes"
+        self._tell(Event.CONFIG_ACCEPTED, f"{self._path} is in force: {said}")
         try:
-            self._last_good.save(loaded)
+            lastgood.save(self._state_dir, data)
         except OSError as error:
-            self._reporting.emit(
-                Event.INTERNAL_ERROR, f"the accepted configuration can't be kept: {error}"
-            )
+            self._tell(Event.INTERNAL_ERROR, f"the accepted configuration can't be kept: {error}")
 
     def _take(self, loaded: Loaded, state: ConfigState) -> None:
         self.config = loaded.config
@@ -94,20 +97,32 @@ class InForce:
         self._fingerprint = loaded.fingerprint
         self._warnings = loaded.warning_lines
         if state is ConfigState.VALID:
-            self._told = ()
+            self._errors = ()
         self._report()
 
     def _reject(self, lines: tuple[str, ...]) -> None:
         if self._state is ConfigState.VALID:
             self._state = ConfigState.REJECTED
-        if lines != self._told:
-            self._told = lines
+        if lines != self._errors:
+            self._errors = lines
             for line in lines:
-                self._reporting.emit(Event.CONFIG_REJECTED, line)
+                self._tell(Event.CONFIG_REJECTED, line)
         self._report()
 
     def _report(self) -> None:
         status = ConfigStatus(
-            self._state, self._path, self._told, self._warnings, self._fingerprint
+            self._state, self._path, self._errors, self._warnings, self._fingerprint
         )
         self._reporting.configured(self.config, status)
+
+
+def _words(change: Change) -> str:
+    match change:
+        case Added():
+            return f"{change.name} is new"
+        case Removed():
+            return f"{change.name} is taken out"
+        case Altered(renamed=True):
+            return f"{change.old_name} is now called {change.name}"
+        case _:
+            return f"{change.name} has other {', '.join(sorted(change.parts))}"

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agent
-from agent.config.lastgood import LastGood
-from agent.config.watch import Watch
+from agent.config.watch import watch_directory, watch_file
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers
 from agent.daemon.reporting import Reporting
@@ -69,11 +68,10 @@ class Daemon:
         self._table = MountTable(self._mounts_changed)
         self._children = Children()
         self._servers = ServerRace()
-        self._host = await booted.mount_host()
+        self._host = booted.mount_host()
         self._keepers = Keepers(self._edges())
-        own_dirs = (str(self._runtime_dir), str(self._state_dir))
         self._in_force = InForce(
-            self._config_path, own_dirs, LastGood(self._state_dir), self._table, self._reporting
+            self._config_path, self._runtime_dir, self._state_dir, self._table, self._reporting
         )
         try:
             await self._begin()
@@ -110,8 +108,8 @@ class Daemon:
         self._in_force.start()
         self._apply()
         self._watches = (
-            Watch(self._config_path, self._config_changed),
-            Watch(pausefile.directory(self._state_dir), self._pause_changed),
+            watch_file(str(self._config_path), self._config_changed),
+            watch_directory(str(pausefile.directory(self._state_dir)), self._pause_changed),
         )
         for watch in self._watches:
             watch.start()
@@ -161,13 +159,12 @@ class Daemon:
         self._notify.stopping("stopping; the mounts stay")
         self._reporting.emit(Event.STOPPING, "stopping; the mounts stay as they are")
         for watch in getattr(self, "_watches", ()):
-            watch.close()
+            await watch.stop()
         for task in self._tasks:
             task.cancel()
         await self._keepers.close()
         await self._children.close()
         self._table.close()
-        self._servers.close()
         await self._host.close()
         (self._runtime_dir / statusfile.NAME).unlink(missing_ok=True)
         self._journal.flush()

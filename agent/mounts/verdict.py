@@ -5,7 +5,6 @@ signs was measured; docs/gluster-facts.md has the table.
 """
 
 import errno
-import os
 
 from agent.model import ClientState, MountEntry, Verdict
 from agent.mounts.facts import Facts, Judgement, Wanted, hung_after, serves
@@ -94,7 +93,7 @@ def _death(facts: Facts, now: float) -> Judgement | None:
     if probe is not None and probe.answered_at >= gone_at:
         broken = next((s for s in _steps(probe.reply) if s.errno in _DISCONNECTED), None)
         if broken is not None:
-            return Judgement(Verdict.DEAD, f"{who} is gone; {_said(broken)}")
+            return Judgement(Verdict.DEAD, f"{who} is gone; {broken}")
     if now - gone_at >= CONFIRM_DEATH and _unconfirmed(facts):
         return Judgement(Verdict.DEAD, f"{who} is gone, and the mount does not answer")
     return None
@@ -119,13 +118,13 @@ def _of_answer(wanted: Wanted, facts: Facts, reply: ProbeReply) -> Judgement | N
         who = "the client lives" if facts.client.state is ClientState.ALIVE else "a client may live"
         return Judgement(
             Verdict.NO_QUORUM,
-            f"{_said(broken)}, but {who}{_bricks(reply)}; it heals when bricks return",
+            f"{broken}, but {who}{_bricks(reply)}; it heals when bricks return",
             findings,
         )
     if write is not None and write.errno in _NO_SPACE:
-        return Judgement(Verdict.FULL, _said(write), findings)
+        return Judgement(Verdict.FULL, str(write), findings)
     if write is not None and write.errno == errno.EROFS:
-        return Judgement(Verdict.READ_ONLY, f"{_said(write)}, unasked", findings)
+        return Judgement(Verdict.READ_ONLY, f"{write}, unasked", findings)
     if facts.fingerprint is not None and facts.fingerprint != wanted.fingerprint:
         return Judgement(
             Verdict.STALE_OPTIONS, "mounted with other options than the file has now", findings
@@ -139,7 +138,7 @@ def _of_bricks(
     denied_write = facts.write is not None and facts.write.denied
     broken = next((s for s in steps if s.errno and not (denied_write and s is facts.write)), None)
     if broken is not None:
-        return Judgement(Verdict.DEGRADED, _said(broken), findings)
+        return Judgement(Verdict.DEGRADED, str(broken), findings)
     if bricks := _bricks(reply):
         return Judgement(Verdict.DEGRADED, bricks.removeprefix("; "), findings)
     if facts.servers_reachable is False:
@@ -157,8 +156,7 @@ def _findings(facts: Facts, write: Step | None) -> tuple[str, ...]:
     found = []
     if write is not None and write.denied:
         found.append(
-            f"{_said(write)}: the volume squashes root (server.root-squash), "
-            "so writing can't be probed"
+            f"{write}: the volume squashes root (server.root-squash), so writing can't be probed"
         )
     if len(facts.layers) > 1:
         below = ", ".join(entry.source for entry in facts.layers[:-1])
@@ -202,9 +200,3 @@ def _steps(reply: ProbeReply) -> list[Step]:
 
 def _failed(step: Step | None, errnos: frozenset[int]) -> bool:
     return step is not None and step.errno in errnos
-
-
-def _said(step: Step) -> str:
-    """'statvfs failed: Transport endpoint is not connected (ENOTCONN)'."""
-    name = errno.errorcode.get(step.errno, str(step.errno))
-    return f"{step.name} failed: {os.strerror(step.errno)} ({name})"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.health.events import Event, Priority, priority_of
+from agent.events import Event, Priority, priority_of
 from agent.model import Verdict
 
 CATALOG = Path(__file__).parents[3] / "systemd" / "gluster-ml-agent.catalog"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from agent.health.events import Event, Priority
+from agent.events import Event, Priority
 from agent.health.journal import MAX_BACKLOG, Journal, default_output
 from agent.health.output import Entry, JournaldOutput, StderrOutput
 from agent.model import Verdict

@@ -1,6 +1,7 @@
 """What each verdict leads to, and above all what it never leads to."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -25,11 +26,12 @@ from tests.unit.mounts.test_verdict import HEALTHY, OURS, WANTED
 CAREFUL = Policy("report", "manual", removing=False, own=True)
 BOLD = Policy("remount", "now", removing=False, own=True)
 NOW = 1000.0
+FRESH = History()
 NOTHING = Facts(layers=(), client=Client(ClientState.UNKNOWN))
 
 
 def plan(
-    verdict: Verdict, policy: Policy, history: History = History(), facts: Facts = HEALTHY
+    verdict: Verdict, policy: Policy, history: History = FRESH, facts: Facts = HEALTHY
 ) -> Plan:
     return recovery.plan(WANTED, facts, Judgement(verdict, "because"), policy, history, NOW)
 
@@ -69,7 +71,9 @@ def test_hung_is_touched_only_if_the_file_says_so() -> None:
     ("new_options", "expected"),
     [("manual", []), ("when-idle", [Unmount, Mount]), ("now", [Detach, Mount])],
 )
-def test_stale_options_follow_the_file(new_options: str, expected: list[type]) -> None:
+def test_stale_options_follow_the_file(
+    new_options: Literal["when-idle", "now", "manual"], expected: list[type]
+) -> None:
     policy = replace(CAREFUL, new_options=new_options)
     assert kinds(plan(Verdict.STALE_OPTIONS, policy)) == expected
 

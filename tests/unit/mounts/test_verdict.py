@@ -63,9 +63,7 @@ def failing(step: str, number: int) -> Facts:
     broken = Step(step, number)
     if step == "write":
         return replace(HEALTHY, write=broken)
-    reply = (
-        replace(WORKS, statvfs=broken) if step == "statvfs" else replace(WORKS, read=broken)
-    )
+    reply = replace(WORKS, statvfs=broken) if step == "statvfs" else replace(WORKS, read=broken)
     return replace(HEALTHY, probe=ProbeSeen(NOW - 1.0, NOW - 0.9, reply))
 
 
