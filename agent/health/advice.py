@@ -21,7 +21,6 @@ class Situation:
     observed: Verdict | None = None
     hung_policy: str = "report"
     new_options: str = "when-idle"
-    servers: tuple[str, ...] = ()
     bricks: tuple[Brick, ...] | None = None
     client: ProcessId | None = None
     holders: tuple[Holder, ...] = ()

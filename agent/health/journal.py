@@ -107,7 +107,7 @@ class Journal:
             mount=mount,
             verdict=verdict,
             exc_info=error,
-            **fields,
+            _fields=fields,
         )
 
     def set_level(self, level: str) -> None:
@@ -167,6 +167,7 @@ class Journal:
             fields += [("MESSAGE_ID", event.message_id), ("GLUSTER_ML_EVENT", event.word)]
         fields.append(("GLUSTER_ML_TIME", iso(time.time())))
         trace = _traceback(given.pop("exc_info", None))
+        given |= given.pop("_fields", {})
         for name, value in given.items():
             fields += [(_field_name(name), text) for text in _texts(value)]
         if trace:

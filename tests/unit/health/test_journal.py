@@ -125,7 +125,7 @@ def test_what_cannot_be_shown_does_not_raise(journal: Journal, journald: Journal
         def __str__(self) -> str:
             raise ValueError("no")
 
-    journal.emit(Event.FINDING, "odd", thing=Broken())
+    journal.emit(Event.FINDING, "odd", thing=Broken(), level=3, method_name="%d %s")
     (fields,) = journald.messages()
     assert dict(fields)["MESSAGE"] == "odd"
     assert dict(fields)["GLUSTER_ML_THING"] == "(Broken: ValueError)"
