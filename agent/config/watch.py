@@ -158,12 +158,16 @@ class _Inotify:
 
 def _observe(directory: str, handler: _Handler) -> Any:
     """A running Observer, None where the kernel has no watch or instance to spare."""
-    observer = Observer()
+    try:
+        observer = Observer()
+    except OSError:
+        return None
     try:
         # The kernel's watch does not follow a link: give it the directory itself.
         observer.schedule(handler, os.path.realpath(directory), recursive=False)
         observer.start()
     except OSError:
+        observer.stop()  # it may hold a descriptor and a thread already
         return None
     return observer
 
