@@ -7,7 +7,7 @@ caller with a loop to keep alive runs it in a thread.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -24,11 +24,16 @@ _PATH_OPTIONS = ("log-file", "dump-fuse")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A valid configuration. warnings: sorted by line; file: as to be shown in messages."""
+    """A valid configuration.
+
+    warnings: sorted by line; file: as to be shown in messages; data: the text it was made of, to
+    be kept as the last good one.
+    """
 
     config: Config
     warnings: tuple[Problem, ...]
     file: str
+    data: bytes = field(repr=False)
 
     @property
     def warning_lines(self) -> tuple[str, ...]:
@@ -57,6 +62,7 @@ def load(
     directories. own_paths: what the agent itself reads and writes (its configuration, state and
     runtime directories), which no mount may cover.
     """
+    data = data.encode(errors="surrogatepass") if isinstance(data, str) else data
     try:
         tree = read(_text(data))
     except TreeInvalid as error:
@@ -75,12 +81,10 @@ def load(
     found += _on_this_host(tree, mount_table, lstat)
     if found or config is None:
         raise ConfigInvalid(file, sorted(set(found)))
-    return Loaded(config, tuple(sorted(_warnings(tree))), file)
+    return Loaded(config, tuple(sorted(_warnings(tree))), file, data)
 
 
-def _text(data: bytes | str) -> str:
-    if isinstance(data, str):
-        data = data.encode(errors="surrogatepass")
+def _text(data: bytes) -> str:
     if len(data) > MAX_BYTES:
         raise TreeInvalid(Problem(1, 1, "", f"is larger than {MAX_BYTES >> 10} KiB"))
     zero = data.find(b"\0")

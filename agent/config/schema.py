@@ -14,6 +14,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationInfo,
+    field_serializer,
     field_validator,
 )
 
@@ -92,6 +93,10 @@ class MountConfig(_Model):
         volume = str(info.data.get("volume", "VOLUME")).partition("/")[0]
         return MappingProxyType(options_check.canonical(value, volume))
 
+    @field_serializer("options")
+    def _plain_options(self, value: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+        return dict(value)
+
     @field_validator("recovery", mode="after")
     @classmethod
     def _hung_is_later_than_slow(
@@ -138,3 +143,7 @@ class Config(_Model):
         if bad:
             raise Several(bad)
         return MappingProxyType(dict(value))
+
+    @field_serializer("mounts")
+    def _plain_mounts(self, value: Mapping[str, MountConfig]) -> dict[str, MountConfig]:
+        return dict(value)

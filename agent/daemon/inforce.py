@@ -4,8 +4,8 @@ from pathlib import Path
 
 from agent.config import lastgood
 from agent.config.diff import Added, Altered, Change, Removed, diff
-from agent.config.files import lstat, read_file
-from agent.config.load import Loaded, load
+from agent.config.files import load_file
+from agent.config.load import Loaded
 from agent.config.problems import ConfigInvalid, ConfigUnreadable
 from agent.config.schema import Config
 from agent.daemon.reporting import Reporting
@@ -60,13 +60,8 @@ class InForce:
     def look(self) -> bool:
         """Read the file; True if another configuration came into force."""
         try:
-            data = read_file(self._path)
-            loaded = load(
-                data,
-                self._path,
-                mount_table=self._table.read(),
-                lstat=lstat,
-                own_paths=self._own_paths,
+            loaded = load_file(
+                self._path, mount_table=self._table.read(), own_paths=self._own_paths
             )
         except (ConfigInvalid, ConfigUnreadable) as error:
             self._reject(error.lines)
@@ -74,20 +69,20 @@ class InForce:
         changes = diff(self.config, loaded.config)
         new = loaded.fingerprint != self._fingerprint
         if new or self._state is not ConfigState.VALID:
-            self._accepted(loaded, data, changes)
+            self._accepted(loaded, changes)
         self._take(loaded, ConfigState.VALID)
         return new
 
     def _tell(self, event: Event, message: str) -> None:
         self._reporting.emit(event, message)
 
-    def _accepted(self, loaded: Loaded, data: bytes, changes: tuple[Change, ...]) -> None:
+    def _accepted(self, loaded: Loaded, changes: tuple[Change, ...]) -> None:
         for line in loaded.warning_lines:
             self._tell(Event.CONFIG_WARNING, line)
         said = "; ".join(map(_words, changes)) or "no mount changes"
         self._tell(Event.CONFIG_ACCEPTED, f"{self._path} is in force: {said}")
         try:
-            lastgood.save(self._state_dir, data)
+            lastgood.save(self._state_dir, loaded.data)
         except OSError as error:
             self._tell(Event.INTERNAL_ERROR, f"the accepted configuration can't be kept: {error}")
 
