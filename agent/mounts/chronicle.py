@@ -33,6 +33,7 @@ class Chronicle:
         self._edges = edges
         self._repair: Repair | None = None
         self._was_usable = False
+        self._told: Verdict | None = None
 
     def rename(self, name: str) -> None:
         """The mount's key in the file changed; its story goes on."""
@@ -42,19 +43,23 @@ class Chronicle:
         """One journal entry about this mount."""
         self._edges.report.emit(event, message, mount=self._name, fields=fields)
 
-    def judged(self, judgement: Judgement, now: float) -> None:
-        """A judgement stands: tell what is new about it."""
+    def judged(self, judgement: Judgement, now: float, *, tried: bool) -> None:
+        """A judgement stands: tell what is new about it. tried: to mount, before this look."""
         before = self.judgement
         self.judgement = judgement
         if before is None or before.verdict is not judgement.verdict:
             self.since = self._edges.wall()
+        # At start nothing is mounted yet, as a rule: no news before the first attempt failed.
+        expected = before is None and judgement.verdict is Verdict.ABSENT and not tried
+        if judgement.verdict is not self._told and not expected:
             self._edges.report.emit(
                 Event.VERDICT,
                 f"{self._path} is {judgement.verdict}: {judgement.evidence}",
                 mount=self._name,
                 verdict=judgement.verdict,
-                fields={"previous": before.verdict if before else ""},
+                fields={"previous": self._told or ""},
             )
+            self._told = judgement.verdict
         for finding in judgement.findings:
             if before is None or finding not in before.findings:
                 self.tell(Event.FINDING, finding)

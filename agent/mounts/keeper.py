@@ -130,7 +130,7 @@ class Keeper:
 
     def _note(self, judgement: Judgement, facts: Facts, now: float) -> None:
         """Remember what the judgement says beyond this moment."""
-        self._chronicle.judged(judgement, now)
+        self._chronicle.judged(judgement, now, tried=bool(self._attempt_error))
         verdict = judgement.observed or judgement.verdict
         if verdict is Verdict.DEAD and self._dead_layer != self._layer:
             self._dead_layer = self._layer

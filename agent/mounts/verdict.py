@@ -161,7 +161,7 @@ def _findings(facts: Facts, write: Step | None) -> tuple[str, ...]:
     if len(facts.layers) > 1:
         below = ", ".join(entry.source for entry in facts.layers[:-1])
         found.append(f"{len(facts.layers)} mounts are stacked on the path; below: {below}")
-    if facts.client.state is ClientState.UNKNOWN:
+    if facts.client.state is ClientState.UNKNOWN and not facts.identifying:
         found.append("the client process of the mount could not be found")
     return tuple(found)
 
