@@ -118,7 +118,6 @@ class Reporting:
             hung_policy=config.recovery.hung if config else "report",
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
-            servers=config.servers if config else (),
             client=status.client,
             holders=status.holders,
         )
