@@ -235,17 +235,20 @@ class Children:
         """
         child = self.spawn(kind, mount)
         rows: list[dict[str, Any]] = []
+        done = False
         try:
             async with asyncio.timeout(deadline):
                 child.send(json.dumps(request).encode() + b"\n")
                 while not (row := _row(await child.next_line())).get("done"):
                     rows.append(row)
+                done = True
+                # So that the next one finds no Busy.
                 await asyncio.shield(child.exited)
         except TimeoutError:
-            return Answer(tuple(rows), done=False)
+            pass
         finally:
             child.abandon()
-        return Answer(tuple(rows), done=True)
+        return Answer(tuple(rows), done)
 
     async def close(self, grace: float = 0.5) -> None:
         """Kill all and wait for their end, at most `grace` seconds, never for one that is stuck."""

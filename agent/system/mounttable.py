@@ -13,16 +13,21 @@ _SETTLE = 0.01
 """Seconds: a mount or unmount often brings several changes at once."""
 
 
-class MountTable:
-    """The mount table and news of its changes.
+def read() -> tuple[MountEntry, ...]:
+    """The table as it is now. Raises OSError only if /proc is not there."""
+    return mountinfo.parse(Path(_TABLE).read_bytes())
 
-    on_change is called on the event loop, a moment after a change, once for a burst. It tells
-    that something changed, not what: read() again.
+
+class MountWatch:
+    """News of changes of the mount table. Needs the running loop.
+
+    on_change is called on it, a moment after a change, once for a burst. It tells that something
+    changed, not what: read() again.
     """
 
     def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = asyncio.get_running_loop()
         self._settling: asyncio.TimerHandle | None = None
         self._file = open(_TABLE, "rb")  # noqa: SIM115 (closed by close)
         self._poll = select.epoll()
@@ -30,20 +35,11 @@ class MountTable:
         # is always readable besides. asyncio can only wait for readable: hence an epoll of our
         # own between the two, that becomes readable with priority data.
         self._poll.register(self._file.fileno(), select.EPOLLPRI)
-
-    def read(self) -> tuple[MountEntry, ...]:
-        """The table as it is now. Raises OSError only if /proc is not there."""
-        return mountinfo.parse(Path(_TABLE).read_bytes())
-
-    def start(self) -> None:
-        """Begin to tell of changes; needs the running loop."""
-        self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._poll.fileno(), self._changed)
 
     def close(self) -> None:
         """Stop telling."""
-        if self._loop is not None:
-            self._loop.remove_reader(self._poll.fileno())
+        self._loop.remove_reader(self._poll.fileno())
         if self._settling is not None:
             self._settling.cancel()
         self._poll.close()
@@ -53,7 +49,7 @@ class MountTable:
         # Looking at the event consumes it, and the loop's own look may have done so already: that
         # this was called is the news, whatever is found here.
         self._poll.poll(0)
-        if self._settling is None and self._loop is not None:
+        if self._settling is None:
             self._settling = self._loop.call_later(_SETTLE, self._settled)
 
     def _settled(self) -> None:

@@ -6,7 +6,7 @@ _CONTAINER = re.compile(
     r"(?:(docker|cri-containerd|containerd|crio|libpod|nerdctl)[-/])?([0-9a-f]{64})(?:\.scope)?$"
 )
 _RUNTIMES = {"libpod": "podman", "cri-containerd": "containerd", "crio": "cri-o"}
-_SLURM_JOB = re.compile(r"/(?:slurm|slurmstepd\.scope)\b.*?/job_([0-9]+)(?:/|$)")
+_SLURM_JOB = re.compile(r"/slurm[^/]*(?:/.*)?/job_([0-9]+)(?:/|$)")
 _UNIT = re.compile(r"([^/]+\.(?:service|scope))(?=/|$)")
 
 

@@ -92,7 +92,11 @@ class _Trial:
             self.doing = f"open {shown}"
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
         found = os.fstat(descriptor)
-        if found.st_uid != 0 or found.st_dev != os.fstat(parent).st_dev:
+        if found.st_dev != os.fstat(parent).st_dev:
+            os.close(descriptor)
+            self.doing = f"check {shown} (another file system)"
+            raise OSError(errno.EXDEV, "not ours")
+        if found.st_uid != 0:
             os.close(descriptor)
             self.doing = f"check {shown} (owner is uid {found.st_uid}, not root)"
             raise PermissionError(errno.EPERM, "not ours")

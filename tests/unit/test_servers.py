@@ -1,0 +1,39 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.mounts import servers
+from agent.system.net import Contact, Outcome
+
+NAMES = ("node1", "node2", "node3", "node4")
+
+
+def contacts(**outcomes: Outcome) -> dict[str, Contact]:
+    return {name: Contact(name, outcome) for name, outcome in outcomes.items()}
+
+
+def test_those_that_answer_come_first_in_the_files_order() -> None:
+    found = contacts(
+        node1=Outcome.SILENT, node2=Outcome.ANSWERED, node3=Outcome.LATE, node4=Outcome.ANSWERED
+    )
+    assert servers.order(NAMES, found) == ("node2", "node4", "node3", "node1")
+
+
+def test_what_is_not_known_to_fail_comes_before_what_is() -> None:
+    found = contacts(node1=Outcome.REFUSED, node2=Outcome.UNRESOLVABLE)
+    assert servers.order(NAMES, found) == ("node3", "node4", "node1", "node2")
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(Outcome)))
+def test_none_is_lost(outcomes: dict[str, Outcome]) -> None:
+    assert sorted(servers.order(NAMES, contacts(**outcomes))) == sorted(NAMES)
+
+
+@given(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(Outcome)))
+def test_a_preferred_server_that_answers_stays_first(outcomes: dict[str, Outcome]) -> None:
+    found = contacts(**{**outcomes, "node1": Outcome.ANSWERED})
+    assert servers.order(NAMES, found)[0] == "node1"
+
+
+def test_the_evidence_in_words() -> None:
+    found = [Contact("node1", Outcome.SILENT), Contact("node2", Outcome.ANSWERED, 0.0021)]
+    assert servers.describe(found) == "node1 silent, node2 answered in 2 ms"
