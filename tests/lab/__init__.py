@@ -1,0 +1,9 @@
+"""A real GlusterFS cluster and real hosts on one machine; see docs/lab.md."""
+
+from .client import Client
+from .cluster import Cluster
+from .server import Server
+from .shell import LabError, until
+from .volume import Brick, Volume
+
+__all__ = ["Brick", "Client", "Cluster", "LabError", "Server", "Volume", "until"]

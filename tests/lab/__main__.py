@@ -1,0 +1,165 @@
+"""`python -m tests.lab`: the lab for hands; see `--help`."""
+
+import argparse
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import faults, runs
+from .cluster import Cluster
+from .shell import LabError
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    try:
+        arguments.run(arguments)
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Callable[[Any], None], text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(run=run)
+        return sub
+
+    up = command("up", _up, "bring up servers, a replica 3 volume `vol` and a quick client")
+    up.add_argument("--servers", type=int, default=3)
+    up.add_argument("--family", choices=["inet", "inet6"], default="inet")
+    for name, run, text in (
+        ("down", _down, "end a lab and remove all of it"),
+        ("status", _status, "what runs where"),
+    ):
+        command(name, run, text).add_argument("--lab", help="its id; by default the newest")
+    command("sweep", _sweep, "remove what dead labs left behind")
+    shell = command("shell", _shell, "a shell, or a command, on a machine of the lab")
+    shell.add_argument("--lab")
+    shell.add_argument("machine")
+    shell.add_argument("argv", nargs=argparse.REMAINDER)
+    fault = command("fault", _fault, "begin a fault; without a name, list them")
+    fault.add_argument("--lab")
+    fault.add_argument("--end", action="store_true", help="end it instead")
+    fault.add_argument("name", nargs="?")
+    fault.add_argument("arguments", nargs="*")
+    return parser
+
+
+def _up(arguments: argparse.Namespace) -> None:
+    lab = Cluster.start(arguments.servers, family=arguments.family, keep=True)
+    lab.create_volume("vol", replica=min(arguments.servers, 3))
+    lab.add_client()
+    _show(lab)
+
+
+def _down(arguments: argparse.Namespace) -> None:
+    for run in _chosen(arguments.lab)[-1:]:
+        runs.remove(run)
+
+
+def _sweep(_: argparse.Namespace) -> None:
+    for run in runs.sweep():
+        print(f"removed lab {run.id}")
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    _show(_lab(arguments))
+
+
+def _show(lab: Cluster) -> None:
+    print(f"lab {lab.run.id}")
+    for machine in lab.machines:
+        running = " ".join(sorted(process.comm for process in machine.processes()))
+        print(f"  {machine.name:10} {running}")
+    for volume in lab.volumes.values():
+        info = volume.info()
+        print(f"  {volume.name}: {info['Type']}, {info['Status']}")
+        for brick in volume.bricks:
+            process = brick.process()
+            print(f"    {brick.label:30} {f'pid {process.pid}' if process else 'down'}")
+
+
+def _shell(arguments: argparse.Namespace) -> None:
+    machine = _lab(arguments).machine(arguments.machine)
+    argv = machine.enter(arguments.argv or ["bash"])
+    sys.exit(subprocess.run(argv, check=False).returncode)
+
+
+def _fault(arguments: argparse.Namespace) -> None:
+    if arguments.name is None:
+        for name, make in _vocabulary().items():
+            print(f"{name} {' '.join(inspect.signature(make).parameters)}")
+            print(f"    {inspect.getdoc(make)}")
+        return
+    chosen = _vocabulary().get(arguments.name)
+    if chosen is None:
+        raise LabError(f"no fault {arguments.name}; `fault` without a name lists them")
+    fault = chosen(*_arguments(_lab(arguments), chosen, arguments.arguments))
+    (fault.end if arguments.end else fault.begin)()
+
+
+def _vocabulary() -> dict[str, Callable[..., faults.Fault]]:
+    found = {
+        name: member
+        for name, member in vars(faults).items()
+        if inspect.isfunction(member)
+        and not name.startswith("_")
+        and member.__annotations__.get("return") is faults.Fault
+    }
+    return dict(sorted(found.items()))
+
+
+def _arguments(lab: Cluster, make: Callable[..., faults.Fault], words: list[str]) -> list[Any]:
+    """The fault's arguments by the names of its parameters; bricks are numbers from 0."""
+    given = iter(words)
+    values: dict[str, Any] = {}
+    for name, parameter in inspect.signature(make).parameters.items():
+        word = next(given, None)
+        if word is None:
+            if parameter.default is inspect.Parameter.empty:
+                raise LabError(f"{make.__name__}: {name} is missing")
+            break
+        values[name] = _value(lab, name, word)
+    return list(values.values())
+
+
+def _value(lab: Cluster, name: str, word: str) -> Any:
+    match name:
+        case "machine" | "server" | "host":
+            return lab.machine(word)
+        case "volume":
+            return lab.volume(word)
+        case "brick":
+            return lab.brick(word)
+        case "bricks":
+            return [lab.brick(label) for label in word.split(",")]
+        case "operations":
+            return word.split(",")
+        case "seconds":
+            return float(word)
+        case "port":
+            return int(word)
+        case _:
+            return word
+
+
+def _chosen(lab: str | None) -> list[runs.Run]:
+    return [run for run in runs.existing() if lab in (None, run.id)]
+
+
+def _lab(arguments: argparse.Namespace) -> Cluster:
+    found = _chosen(arguments.lab)
+    if not found:
+        raise LabError("no lab is up; `python -m tests.lab up` brings one up")
+    return Cluster.attach(found[-1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

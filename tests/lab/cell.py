@@ -1,0 +1,198 @@
+"""A cell: network, mount, process and host name namespaces around a small init.
+
+Storage servers and quick clients are cells. When its init is killed the kernel ends everything in
+it and its mounts go with it, so that a cell can leave nothing behind.
+"""
+
+import contextlib
+import json
+import os
+import re
+import selectors
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import IO
+
+from . import namespaces
+from .shell import Done, LabError, finish, until
+
+INIT = Path(__file__).with_name("init.py")
+_CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process inside, under its number out here (pid) and in there (inner)."""
+
+    pid: int
+    inner: int
+    comm: str
+
+
+class Inside(subprocess.Popen[str]):
+    """A program started inside; signals reach it, not the nsenter around it."""
+
+    @property
+    def target(self) -> int:
+        """Its pid on the machine. Raises LabError when it never came to life or has ended."""
+        child = until(lambda: _only_child(self.pid, self.poll()), 10, "nsenter has a child")
+        assert child is not None
+        return child
+
+    def send_signal(self, sig: int) -> None:
+        """Nsenter stops along with what it entered for, and has to be told to go on."""
+        if self.poll() is None:
+            os.kill(self.target, sig)
+            if sig in (signal.SIGCONT, signal.SIGKILL):
+                os.kill(self.pid, signal.SIGCONT)
+
+    def abandon(self) -> None:
+        """Kill it, and wait no longer than some seconds: it may hang in a system call for good."""
+        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(3)
+            return
+        os.kill(self.pid, signal.SIGKILL)
+
+
+class Cell:
+    """Something with an init that programs can be run in."""
+
+    def __init__(self, name: str, netns: str, folder: Path) -> None:
+        """folder: the cell's own, on the machine; made if it isn't there."""
+        self.name = name
+        self.netns = netns
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._holder: subprocess.Popen[bytes] | None = None
+
+    @property
+    def init(self) -> int:
+        """The init's pid on the machine. Raises LabError if the cell isn't up."""
+        try:
+            return int((self.folder / "init.pid").read_text())
+        except OSError as error:
+            raise LabError(f"{self.name} is not up") from error
+
+    def start(self, mounts: Sequence[Sequence[str]], folders: Sequence[str] = ()) -> None:
+        """mounts: arguments of mount(8), done inside in this order before anything runs."""
+        spec = json.dumps({"hostname": self.name, "mounts": mounts, "folders": folders})
+        init = ["/usr/bin/python3", "-I", "-S", str(INIT), spec]
+        # Spelt out since `unshare --net` can't join an existing namespace.
+        argv = ["nsenter", f"--net={namespaces.path(self.netns)}", "unshare", "--mount"]
+        argv += ["--uts", "--pid", "--fork", "--kill-child", "--mount-proc", *init]
+        with (self.folder / "init.log").open("w") as log:
+            unshare = subprocess.Popen(
+                argv,
+                stdin=DEVNULL,
+                stdout=PIPE,
+                stderr=log,
+                env=_CLEAN,
+                start_new_session=True,
+            )
+        self._holder = unshare
+        _await_ready(unshare, self.folder / "init.log")
+        pid = until(lambda: _only_child(unshare.pid, unshare.poll()), 10, "an init")
+        (self.folder / "init.pid").write_text(str(pid))
+
+    def stop(self) -> None:
+        """Kill everything inside, and its mounts go too. Idempotent."""
+        namespaces.kill_all({namespaces.inode(self.netns)}, self.name)
+        self.reap()
+
+    def reap(self) -> None:
+        """Wait for what was started as a child of this process, once the init is dead."""
+        if self._holder is not None:
+            self._holder.wait(30)
+            self._holder = None
+
+    def enter(self, argv: Sequence[str]) -> list[str]:
+        """The command that runs argv inside."""
+        return ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "--", *argv]
+
+    def run(
+        self, argv: Sequence[str], *, timeout: float = 60, check: bool = True, stdin: str = ""
+    ) -> Done:
+        """Run a program inside to its end; see shell.run."""
+        process = self.popen(argv, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        return finish(process, process.abandon, timeout=timeout, check=check, stdin=stdin)
+
+    def popen(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int | IO[str] = DEVNULL,
+        stdout: int | IO[str] = DEVNULL,
+        stderr: int | IO[str] = DEVNULL,
+        env: Mapping[str, str] | None = None,
+    ) -> Inside:
+        """Start a program inside. env: additions to an almost empty environment."""
+        return Inside(
+            self.enter(argv),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env={**_CLEAN, **(env or {})},
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    def path(self, inside: str) -> Path:
+        """A path inside, as the machine can reach it. Not for mounts that may hang."""
+        return Path(f"/proc/{self.init}/root") / inside.lstrip("/")
+
+    def read(self, inside: str) -> str:
+        return self.path(inside).read_text(errors="replace")
+
+    def write(self, inside: str, text: str) -> None:
+        """Write a file inside, with its parents."""
+        path = self.path(inside)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def processes(self, comm: str | None = None) -> list[Process]:
+        """All processes inside, or those of that comm (at most 15 characters)."""
+        namespace = os.stat(f"/proc/{self.init}/ns/pid").st_ino
+        found = [_process(pid) for pid in namespaces.processes_in("pid", {namespace})]
+        return [process for process in found if process and comm in (None, process.comm)]
+
+    def process(self, inner: int) -> Process:
+        """The process with that number inside. Raises LabError."""
+        for process in self.processes():
+            if process.inner == inner:
+                return process
+        raise LabError(f"{self.name} has no process {inner}")
+
+
+def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+    assert process.stdout is not None
+    with process.stdout as pipe, selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        if not selector.select(30) or not pipe.readline():
+            process.kill()
+            process.wait()
+            raise LabError(f"a cell's init did not start: {log.read_text().strip()}")
+
+
+def _only_child(pid: int, exit_code: int | None) -> int | None:
+    if exit_code is not None:
+        raise LabError(f"ended at once with {exit_code}")
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(children[0]) if children else None
+
+
+def _process(pid: int) -> Process | None:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:  # it ended meanwhile
+        return None
+    comm = re.search(r"^Name:\t(.*)$", status, re.MULTILINE)
+    numbers = re.search(r"^NSpid:\t(.*)$", status, re.MULTILINE)
+    assert comm
+    assert numbers
+    return Process(pid, int(numbers[1].split()[-1]), comm[1])

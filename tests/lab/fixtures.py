@@ -1,0 +1,57 @@
+"""pytest fixtures of the lab; each fails its test when it leaves something behind.
+
+The cluster lives as long as the session, everything else as long as a test.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from . import runs
+from .client import Client
+from .cluster import Cluster
+from .volume import Volume
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Three servers that listen on IPv4."""
+    lab = Cluster.start(servers=3)
+    yield lab
+    lab.down()
+    assert runs.leftovers(lab.run) == []
+
+
+@pytest.fixture
+def make_volume(cluster: Cluster) -> Iterator[Callable[..., Volume]]:
+    """Make a volume as Cluster.create_volume does, under a name of its own; gone afterwards."""
+    made: list[Volume] = []
+
+    def make(**shape: Any) -> Volume:
+        volume = cluster.create_volume(f"vol{next(_numbers)}", **shape)
+        made.append(volume)
+        return volume
+
+    yield make
+    for volume in made:
+        cluster.delete_volume(volume)
+
+
+@pytest.fixture
+def volume(make_volume: Callable[..., Volume]) -> Volume:
+    """A volume with three replicas."""
+    return make_volume(replica=3)
+
+
+@pytest.fixture
+def client(cluster: Cluster) -> Iterator[Client]:
+    """A quick client; a test that leaves a process in it fails."""
+    made = cluster.add_client()
+    yield made
+    left = made.left_behind()
+    cluster.remove_client(made)
+    assert left == []
