@@ -107,20 +107,30 @@ class SystemdHost:
             if there.origin is not None:
                 raise MountFailed(f"{request.path}: {unit} is there already, from {there.origin}")
             if there.settled and attempt > 0:
-                await self._forget(there)
+                if there.transient and await self._same(unit, request):
+                    return await self._manager.job("StartUnit", "ss", unit, "fail")
+                await self._forget(unit, there)
             elif there.active_state in {"activating", "deactivating"}:
                 await self._clear_away(unit, request.path)
             await asyncio.sleep(_POLL)
         raise AssertionError
 
-    async def _forget(self, dead: Loaded) -> None:
+    async def _forget(self, unit: str, dead: Loaded) -> None:
         """Make PID 1 forget a dead unit that it keeps, because another unit refers to it.
 
-        Every unit with RequiresMountsFor= on the path does so.
+        Every unit with RequiresMountsFor= on the path does so. What was forgotten as failed would
+        be refused as busy the next time (measured with systemd 252): so it is to be well first.
         """
         if dead.transient:
             _remove(dead.fragment_path)
+        await self._manager.call("ResetFailedUnit", "s", unit)
         await self._manager.call("Reload")
+
+    async def _same(self, unit: str, request: MountRequest) -> bool:
+        """Whether a dead unit would make the very mount that is asked for: it saves a reload."""
+        names = ("What", "Type", "Options")
+        values = [await self._manager.unit_property(unit, name, "Mount") for name in names]
+        return values == [request.source, "glusterfs", request.options]
 
     async def _loaded(self, unit: str) -> Loaded:
         names = ("ActiveState", "FragmentPath", "SourcePath")
