@@ -11,7 +11,7 @@ from agent.config.schema import Config
 from agent.daemon.reporting import Reporting
 from agent.events import Event
 from agent.model import ConfigState, ConfigStatus
-from agent.system.mounttable import MountTable
+from agent.system import mounttable
 
 
 class InForce:
@@ -25,44 +25,45 @@ class InForce:
         path: Path,
         runtime_dir: Path,
         state_dir: Path,
-        table: MountTable,
         reporting: Reporting,
     ) -> None:
         self.config = Config(mounts={})
         self._path = str(path)
         self._state_dir = str(state_dir)
         self._own_paths = (self._path, str(runtime_dir), self._state_dir)
-        self._table = table
         self._reporting = reporting
         self._state = ConfigState.REJECTED
         self._fingerprint = ""
         self._warnings: tuple[str, ...] = ()
         self._errors: tuple[str, ...] = ()
 
-    def start(self) -> None:
-        """The first look: where the file is of no use, the last good one serves."""
-        if self.look() or self._state is ConfigState.VALID:
-            return
+    def start(self) -> bool:
+        """The first look: where the file is of no use, the last good one serves.
+
+        False: there is neither, so nothing is known of what the operator wants, which is another
+        thing than wanting no mounts.
+        """
+        if self.look():
+            return True
         try:
             loaded = lastgood.restore(
-                self._state_dir, mount_table=self._table.read(), own_paths=self._own_paths
+                self._state_dir, mount_table=mounttable.read(), own_paths=self._own_paths
             )
         except (ConfigInvalid, ConfigUnreadable) as error:
             self._tell(Event.CONFIG_REJECTED, f"no configuration is in force: {error}")
-            return
+            return False
         self._take(loaded, ConfigState.LAST_GOOD)
         self._tell(
             Event.CONFIG_LAST_GOOD,
             f"{self._path} is of no use, so the last good configuration serves: "
             f"mounts {', '.join(loaded.config.mounts) or 'none'}",
         )
+        return True
 
     def look(self) -> bool:
         """Read the file; True if another configuration came into force."""
         try:
-            loaded = load_file(
-                self._path, mount_table=self._table.read(), own_paths=self._own_paths
-            )
+            loaded = load_file(self._path, mount_table=mounttable.read(), own_paths=self._own_paths)
         except (ConfigInvalid, ConfigUnreadable) as error:
             self._reject(error.lines)
             return False

@@ -25,9 +25,9 @@ from agent.health.notify import Notify
 from agent.model import ProcessId
 from agent.mounts.edges import Edges
 from agent.mounts.records import Records
-from agent.system import booted, proc
+from agent.system import booted, mounttable, proc
 from agent.system.child import Children
-from agent.system.mounttable import MountTable
+from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
@@ -35,7 +35,7 @@ FIRST_ROUND = 20.0
 """Seconds after which READY=1 is sent though a mount has not settled."""
 KEEPER_STALLED = 180.0
 """Seconds without a step after which a keeper counts as stuck, and the watchdog is starved."""
-TICK = 1.0
+TICK = 5.0
 """Seconds between looks at the watchdog where systemd asks for none."""
 
 
@@ -65,13 +65,12 @@ class Daemon:
         self._reporting = Reporting(
             self._journal, self._notify, self._runtime_dir, _identity(), time.time
         )
-        self._table = MountTable(self._mounts_changed)
         self._children = Children()
         self._servers = ServerRace()
         self._host = booted.mount_host()
         self._keepers = Keepers(self._edges())
         self._in_force = InForce(
-            self._config_path, self._runtime_dir, self._state_dir, self._table, self._reporting
+            self._config_path, self._runtime_dir, self._state_dir, self._reporting
         )
         try:
             await self._begin()
@@ -82,7 +81,7 @@ class Daemon:
     def _edges(self) -> Edges:
         return Edges(
             host=self._host,
-            table=self._table,
+            mount_table=mounttable.read,
             children=self._children,
             workers=Workers(self._children),
             servers=self._servers,
@@ -104,9 +103,9 @@ class Daemon:
             f"gluster-ml-agent {agent.__version__} started",
             fields={"pid": os.getpid()},
         )
-        self._table.start()
-        self._in_force.start()
-        self._apply()
+        self._mount_watch = MountWatch(self._keepers.wake)
+        if self._in_force.start():
+            self._apply()
         self._watches = (
             watch_file(str(self._config_path), self._config_changed),
             watch_directory(str(pausefile.directory(self._state_dir)), self._pause_changed),
@@ -133,9 +132,6 @@ class Daemon:
                 self._notify.watchdog()
             self._journal.flush()
             await asyncio.sleep(interval)
-
-    def _mounts_changed(self) -> None:
-        self._keepers.wake()
 
     def _config_changed(self) -> None:
         if self._in_force.look():
@@ -164,7 +160,7 @@ class Daemon:
             task.cancel()
         await self._keepers.close()
         await self._children.close()
-        self._table.close()
+        self._mount_watch.close()
         await self._host.close()
         (self._runtime_dir / statusfile.NAME).unlink(missing_ok=True)
         self._journal.flush()

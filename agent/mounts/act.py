@@ -86,7 +86,7 @@ class Executor:
 
     def layers(self) -> tuple[MountEntry, ...]:
         """What is mounted at the path now, bottom to top."""
-        return layers_at(self._edges.table.read(), self.settings.wanted.path)
+        return layers_at(self._edges.mount_table(), self.settings.wanted.path)
 
     async def _detach(self, action: Detach) -> None:
         for _ in range(action.layers):

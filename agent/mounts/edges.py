@@ -7,14 +7,13 @@ from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
 from agent.events import Event
-from agent.model import MountStatus, Verdict
+from agent.model import MountEntry, MountStatus, Verdict
 from agent.mounts.facts import Wanted
 from agent.mounts.options import fingerprint
 from agent.mounts.records import Record, Records
 from agent.mounts.recovery import Policy
 from agent.system.child import Children
 from agent.system.mounthost import MountHost
-from agent.system.mounttable import MountTable
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
@@ -51,7 +50,7 @@ class Edges:
     """
 
     host: MountHost
-    table: MountTable
+    mount_table: Callable[[], tuple[MountEntry, ...]]
     children: Children
     workers: Workers
     servers: ServerRace

@@ -67,7 +67,7 @@ class HolderSearch:
 
     def _taken_again(self, device: tuple[int, int]) -> bool:
         """The kernel gives a device number to another mount only when nobody holds the old one."""
-        return any(entry.device == device for entry in self._edges.table.read())
+        return any(entry.device == device for entry in self._edges.mount_table())
 
 
 def _sentence(holder: Holder, path: str) -> str:

@@ -67,7 +67,7 @@ class Observer:
 
     def look(self, now: float) -> Facts:
         """The facts as they are known now; starts what is due to learn more."""
-        layers = layers_at(self._edges.table.read(), self.settings.wanted.path)
+        layers = layers_at(self._edges.mount_table(), self.settings.wanted.path)
         top = layers[-1] if layers else None
         if _identity(top) != _identity(self._top):
             self._leave_layer()

@@ -1,4 +1,4 @@
-"""An agent under test on a machine of the lab, with or without systemd, seen as its users see it."""
+"""An agent under test on a machine of the lab, seen as its users see it."""
 
 import json
 import re
@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from tests.lab.host import AGENT, Host
+
 from tests.lab.cell import Inside
 from tests.lab.client import Client, Mounts
-from tests.lab.host import AGENT, Host
 from tests.lab.shell import Done, until
 
 CONFIG = "/etc/gluster-ml/agent.yaml"
@@ -208,5 +209,3 @@ def config(volume: str, **changes: str) -> str:
     }
     lines = "".join(f"    {key}: {value}\n" for key, value in keys.items())
     return f"mounts:\n  a:\n{lines}"
-
-

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent.health.events import Event
+from agent.events import Event
 
 JOURNALD = Path("/lib/systemd/systemd-journald")
 
@@ -36,7 +36,7 @@ journald = subprocess.Popen([sys.argv[1]])
 while not Path("/run/systemd/journal/socket").is_socket():
     time.sleep(0.05)
 
-from agent.health.events import Event
+from agent.events import Event
 from agent.health.journal import MAX_BACKLOG, Journal
 from agent.health.output import JournaldOutput
 from agent.model import Verdict
