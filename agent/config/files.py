@@ -69,6 +69,6 @@ def load_file(
     path: str, *, mount_table: Sequence[MountEntry], own_paths: Sequence[str] = ()
 ) -> Loaded:
     """Reads and checks a file against this host. Raises ConfigUnreadable or ConfigInvalid."""
-    return load(
-        read_file(path), path, mount_table=mount_table, lstat=lstat, own_paths=(path, *own_paths)
-    )
+    data = read_file(path)
+    own = (path, os.path.realpath(path), *own_paths)
+    return load(data, path, mount_table=mount_table, lstat=lstat, own_paths=own)

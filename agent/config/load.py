@@ -7,7 +7,7 @@ caller with a loop to keep alive runs it in a thread.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -24,11 +24,16 @@ _PATH_OPTIONS = ("log-file", "dump-fuse")
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A valid configuration. warnings: sorted by line; file: as to be shown in messages."""
+    """A valid configuration.
+
+    warnings: sorted by line; file: as to be shown in messages; data: the text it was made of, to
+    be kept as the last good one.
+    """
 
     config: Config
     warnings: tuple[Problem, ...]
     file: str
+    data: bytes = field(repr=False)
 
     @property
     def warning_lines(self) -> tuple[str, ...]:
@@ -38,7 +43,7 @@ class Loaded:
     @property
     def fingerprint(self) -> str:
         """12 hex digits over what the file means: equal on all hosts with the same settings."""
-        meaning = json.dumps(self.config.model_dump(mode="json"), sort_keys=True)
+        meaning = json.dumps(self.config, default=dict, sort_keys=True)
         return hashlib.sha256(meaning.encode()).hexdigest()[:12]
 
 
@@ -57,6 +62,7 @@ def load(
     directories. own_paths: what the agent itself reads and writes (its configuration, state and
     runtime directories), which no mount may cover.
     """
+    data = data.encode(errors="surrogatepass") if isinstance(data, str) else data
     try:
         tree = read(_text(data))
     except TreeInvalid as error:
@@ -70,17 +76,17 @@ def load(
     except ValidationError as error:
         config = None
         found = list(explain.problems(error, tree))
+        refused = {(problem.line, problem.column, problem.where) for problem in tree.problems}
+        found = [p for p in found if (p.line, p.column, p.where) not in refused]
         found += _outside_of(explain.not_yet(found), tree.problems)
     found += _between_mounts(tree, own_paths)
     found += _on_this_host(tree, mount_table, lstat)
     if found or config is None:
         raise ConfigInvalid(file, sorted(set(found)))
-    return Loaded(config, tuple(sorted(_warnings(tree))), file)
+    return Loaded(config, tuple(sorted(_warnings(tree))), file, data)
 
 
-def _text(data: bytes | str) -> str:
-    if isinstance(data, str):
-        data = data.encode(errors="surrogatepass")
+def _text(data: bytes) -> str:
     if len(data) > MAX_BYTES:
         raise TreeInvalid(Problem(1, 1, "", f"is larger than {MAX_BYTES >> 10} KiB"))
     zero = data.find(b"\0")

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -128,13 +129,10 @@ class HealthConfig(_Model):
 class Config(_Model):
     """All of agent.yaml. mounts: in the order of the file, by their names."""
 
-    mounts: Annotated[Mapping[str, MountConfig], Field(strict=False)]
+    mounts: Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig]
     health: HealthConfig = HealthConfig()
 
     @field_validator("mounts", mode="after")
     @classmethod
     def _frozen(cls, value: Mapping[str, MountConfig]) -> Mapping[str, MountConfig]:
-        bad = [((name,), why) for name in value if (why := names.mount_name(name))]
-        if bad:
-            raise Several(bad)
         return MappingProxyType(dict(value))
