@@ -116,8 +116,8 @@ class MountConfig(_Model):
 
     @property
     def read_only(self) -> bool:
-        """Mounted with option `ro`: it gets no write probe."""
-        return self.options.get("ro") is True
+        """Mounted with `ro`, or with `worm`, where nothing can be removed: no write probe."""
+        return "ro" in self.options or "worm" in self.options
 
 
 class HealthConfig(_Model):

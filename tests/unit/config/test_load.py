@@ -76,7 +76,10 @@ def test_defaults() -> None:
         ).config.mounts["m"]
     )
     assert not share.read_only
-    assert load(mount("options: {ro: true}"), "f").config.mounts["m"].read_only
+    for option in ("ro: true", "rw: false", "worm: true"):
+        assert load(mount(f"options: {{{option}}}"), "f").config.mounts["m"].read_only
+    for option in ("ro: false", "rw: true", "acl: true"):
+        assert not load(mount(f"options: {{{option}}}"), "f").config.mounts["m"].read_only
     assert load("mounts: {}", "f").config.mounts == {}
 
 
