@@ -21,6 +21,7 @@ from . import namespaces
 from .shell import Done, LabError, finish, until
 
 INIT = Path(__file__).with_name("init.py")
+LAUNCH = Path(__file__).with_name("launch.py")
 _CLEAN = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 
 
@@ -62,6 +63,9 @@ class Inside(subprocess.Popen[str]):
 class Cell:
     """Something with an init that programs can be run in."""
 
+    namespace_options: tuple[str, ...] = ("-m", "-u", "-i", "-n", "-p")
+    """Those of nsenter(1) to get in."""
+
     def __init__(self, name: str, netns: str, folder: Path) -> None:
         """folder: the cell's own, on the machine; made if it isn't there."""
         self.name = name
@@ -71,6 +75,11 @@ class Cell:
         self._holder: subprocess.Popen[bytes] | None = None
 
     @property
+    def console(self) -> Path:
+        """What its start said, for when it fails."""
+        return self.folder / "console.log"
+
+    @property
     def init(self) -> int:
         """The init's pid on the machine. Raises LabError if the cell isn't up."""
         try:
@@ -78,26 +87,50 @@ class Cell:
         except OSError as error:
             raise LabError(f"{self.name} is not up") from error
 
-    def start(self, mounts: Sequence[Sequence[str]], folders: Sequence[str] = ()) -> None:
+    def start(self, mounts: Sequence[Sequence[str]]) -> None:
         """mounts: arguments of mount(8), done inside in this order before anything runs."""
-        spec = json.dumps({"hostname": self.name, "mounts": mounts, "folders": folders})
-        init = ["/usr/bin/python3", "-I", "-S", str(INIT), spec]
-        # Spelt out since `unshare --net` can't join an existing namespace.
-        argv = ["nsenter", f"--net={namespaces.path(self.netns)}", "unshare", "--mount"]
-        argv += ["--uts", "--pid", "--fork", "--kill-child", "--mount-proc", *init]
-        with (self.folder / "init.log").open("w") as log:
-            unshare = subprocess.Popen(
-                argv,
+        unshare = ["--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
+        init = ["/usr/bin/python3", "-I", "-S", str(INIT), self.name]
+        self._hold(
+            ["nsenter", f"--net={namespaces.path(self.netns)}", "unshare", "--mount", *unshare],
+            {"cgroups": [], "mounts": mounts, "argv": init},
+            stdout=PIPE,
+        )
+        self._await_ready()
+
+    def _hold(self, around: Sequence[str], spec: object, stdout: int | IO[str] = DEVNULL) -> None:
+        """Launch by launch.py, within the command `around`, what will hold the cell's init."""
+        launch = ["/usr/bin/python3", "-I", "-S", str(LAUNCH), json.dumps(spec)]
+        with self.console.open("w") as log:
+            self._holder = subprocess.Popen(
+                [*around, *launch],
                 stdin=DEVNULL,
-                stdout=PIPE,
+                stdout=log if stdout == DEVNULL else stdout,
                 stderr=log,
                 env=_CLEAN,
                 start_new_session=True,
             )
-        self._holder = unshare
-        _await_ready(unshare, self.folder / "init.log")
-        pid = until(lambda: _only_child(unshare.pid, unshare.poll()), 10, "an init")
-        (self.folder / "init.pid").write_text(str(pid))
+
+    def _await_init(self) -> None:
+        """Until the holder has its child, the init."""
+        holder = self._holder
+        assert holder is not None
+        try:
+            init = until(lambda: _only_child(holder.pid, holder.poll()), 30, "an init")
+        except LabError as error:
+            raise LabError(f"{self.name}: {error}: {self.console.read_text()}") from error
+        (self.folder / "init.pid").write_text(str(init))
+
+    def _await_ready(self) -> None:
+        assert self._holder is not None
+        assert self._holder.stdout is not None
+        with self._holder.stdout as pipe, selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            if not selector.select(30) or not pipe.readline():
+                self._holder.kill()
+                self.reap()
+                raise LabError(f"{self.name} did not start: {self.console.read_text().strip()}")
+        self._await_init()
 
     def stop(self) -> None:
         """Kill everything inside, and its mounts go too. Idempotent."""
@@ -112,7 +145,7 @@ class Cell:
 
     def enter(self, argv: Sequence[str]) -> list[str]:
         """The command that runs argv inside."""
-        return ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "--", *argv]
+        return ["nsenter", "-t", str(self.init), *self.namespace_options, "--", *argv]
 
     def run(
         self, argv: Sequence[str], *, timeout: float = 60, check: bool = True, stdin: str = ""
@@ -167,16 +200,6 @@ class Cell:
             if process.inner == inner:
                 return process
         raise LabError(f"{self.name} has no process {inner}")
-
-
-def _await_ready(process: subprocess.Popen[bytes], log: Path) -> None:
-    assert process.stdout is not None
-    with process.stdout as pipe, selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        if not selector.select(30) or not pipe.readline():
-            process.kill()
-            process.wait()
-            raise LabError(f"a cell's init did not start: {log.read_text().strip()}")
 
 
 def _only_child(pid: int, exit_code: int | None) -> int | None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
-from . import namespaces, runs
+from . import cgroups, namespaces, runs
 from .cell import Cell
 from .client import Client
+from .host import Host
 from .network import Address, Network, hosts_file
 from .runs import Run
 from .server import BRICKS, Server
@@ -32,7 +33,8 @@ class Cluster:
         self.addresses = {f"node{i + 1}": Address(_FIRST_SERVER + i) for i in range(servers)}
         self.servers = [self._machine(Server, name) for name in self.addresses]
         self.clients: list[Client] = []
-        self._client_number = 0
+        self.hosts: list[Host] = []
+        self._joined = 0
         self.volumes: dict[str, Volume] = {}
 
     @classmethod
@@ -59,7 +61,8 @@ class Cluster:
             raise LabError(f"lab {run.id} is not up") from error
         lab = cls(run, state["servers"], state["family"])
         lab.clients = [lab._machine(Client, name) for name in state["clients"]]
-        lab._client_number = state["client_number"]
+        lab.hosts = [lab._machine(Host, name) for name in state["hosts"]]
+        lab._joined = state["joined"]
         for name, bricks in state["volumes"].items():
             made = [Brick(lab.server(server), path) for server, path in bricks]
             lab.volumes[name] = Volume(name, tuple(made))
@@ -80,7 +83,7 @@ class Cluster:
     @property
     def machines(self) -> list[Cell]:
         """All servers and clients."""
-        return [*self.servers, *self.clients]
+        return [*self.servers, *self.clients, *self.hosts]
 
     def machine(self, name: str) -> Cell:
         """By name: "node1", "client1". Raises LabError."""
@@ -103,18 +106,28 @@ class Cluster:
         raise LabError(f"no brick {label}")
 
     def add_client(self) -> Client:
-        """A further quick client: client1, client2, ..."""
+        """A quick client."""
         client = self._join(Client)
-        client.boot(hosts_file(self.addresses))
         self.clients.append(client)
         self._save()
+        client.boot(hosts_file(self.addresses))
         return client
 
-    def remove_client(self, client: Client) -> None:
-        """End it with all that runs on it."""
-        client.stop()
-        namespaces.delete(client.netns)
-        self.clients.remove(client)
+    def add_host(self) -> Host:
+        """A host with systemd."""
+        host = self._join(Host)
+        self.hosts.append(host)
+        self._save()
+        host.boot(hosts_file(self.addresses))
+        return host
+
+    def remove(self, machine: Client | Host) -> None:
+        """End a client or host with all that runs on it."""
+        machine.stop()
+        namespaces.delete(machine.netns)
+        cgroups.remove(machine.netns)
+        self.clients = [client for client in self.clients if client is not machine]
+        self.hosts = [host for host in self.hosts if host is not machine]
         self._save()
 
     def create_volume(
@@ -178,9 +191,9 @@ class Cluster:
 
     def _join(self, kind: type[C]) -> C:
         """A new machine that is not a server, on the network."""
-        self._client_number += 1
-        name = f"{kind.__name__.lower()}{self._client_number}"
-        self.network.attach(name, Address(_FIRST_CLIENT + self._client_number))
+        self._joined += 1
+        name = f"{kind.__name__.lower()}{self._joined}"
+        self.network.attach(name, Address(_FIRST_CLIENT + self._joined))
         return self._machine(kind, name)
 
     def _machine(self, kind: type[C], name: str) -> C:
@@ -191,7 +204,8 @@ class Cluster:
             "servers": len(self.servers),
             "family": self.family,
             "clients": [client.name for client in self.clients],
-            "client_number": self._client_number,
+            "hosts": [host.name for host in self.hosts],
+            "joined": self._joined,
             "volumes": {
                 volume.name: [[brick.server.name, brick.path] for brick in volume.bricks]
                 for volume in self.volumes.values()

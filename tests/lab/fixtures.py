@@ -12,6 +12,7 @@ import pytest
 from . import runs
 from .client import Client
 from .cluster import Cluster
+from .host import Host
 from .volume import Volume
 
 _numbers = itertools.count(1)
@@ -53,5 +54,13 @@ def client(cluster: Cluster) -> Iterator[Client]:
     made = cluster.add_client()
     yield made
     left = made.left_behind()
-    cluster.remove_client(made)
+    cluster.remove(made)
     assert left == []
+
+
+@pytest.fixture
+def host(cluster: Cluster) -> Iterator[Host]:
+    """A freshly booted host with systemd."""
+    made = cluster.add_host()
+    yield made
+    cluster.remove(made)
