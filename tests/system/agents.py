@@ -137,7 +137,9 @@ class QuickAgent(Agent):
 
     def release_mounts(self) -> None:
         """Unmount what it left, as it should; until every client has ended."""
-        for entry in reversed(self.machine.read("/proc/self/mountinfo").splitlines()):
+        for entry in reversed(
+            self.machine.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()
+        ):
             path, fstype = entry.split(" ")[4], entry.partition(" - ")[2].split(" ")[0]
             if fstype == "fuse.glusterfs" and path.startswith("/mnt/"):
                 self.machine.unmount(path, lazy=True)
