@@ -87,6 +87,12 @@ class Executor:
         """What is mounted at the path now, bottom to top."""
         return layers_at(self._edges.mount_table(), self.settings.wanted.path)
 
+    def forget_made(self) -> None:
+        """Nothing is mounted: whatever comes to lie there is not the mount on record."""
+        record = self.record()
+        if record.fingerprint:
+            self._edges.records.save(replace(record, fingerprint="", device=None, client=None))
+
     async def _detach(self, action: Detach) -> None:
         for _ in range(action.layers):
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)

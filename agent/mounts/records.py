@@ -47,6 +47,7 @@ class Records:
     def __init__(self, state_dir: Path) -> None:
         self._dir = state_dir / "mounts"
         self._boot_id = BOOT_ID.read_text().strip()
+        self._known: dict[tuple[str, str], Record | None] = {}
 
     def new(self, name: str, path: str, volume: str) -> Record:
         """A record for a mount that doesn't have one."""
@@ -54,6 +55,12 @@ class Records:
 
     def load(self, path: str, volume: str) -> Record | None:
         """The record of a volume's mount at a path; of a former boot's only the guard counts."""
+        key = (path, volume)
+        if key not in self._known:
+            self._known[key] = self._read(path, volume)
+        return self._known[key]
+
+    def _read(self, path: str, volume: str) -> Record | None:
         try:
             fields = json.loads(self._file(path, volume).read_bytes())
             record = _record(fields)
@@ -72,12 +79,14 @@ class Records:
     def save(self, record: Record) -> None:
         """Keep the record, atomically."""
         self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._known[record.path, record.volume] = record
         replace_file(
             self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600
         )
 
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""
+        self._known.pop((record.path, record.volume), None)
         self._file(record.path, record.volume).unlink(missing_ok=True)
 
     def all(self) -> tuple[Record, ...]:
