@@ -5,6 +5,7 @@ configuration changes keeps its record. Written before a mount is made and again
 which one it became: an agent that dies between the two still recognises it.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -77,9 +78,9 @@ class Records:
         return record
 
     def save(self, record: Record) -> None:
-        """Keep the record, atomically."""
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Keep the record, atomically. Raises OSError; it is known then all the same."""
         self._known[record.path, record.volume] = record
+        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(
             self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600
         )
@@ -87,7 +88,8 @@ class Records:
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""
         self._known.pop((record.path, record.volume), None)
-        self._file(record.path, record.volume).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only disk; the mount is gone all the same
+            self._file(record.path, record.volume).unlink()
 
     def all(self) -> tuple[Record, ...]:
         """Every record, for mounts that were taken out of the file while no agent ran."""
