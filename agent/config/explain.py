@@ -44,6 +44,10 @@ def not_yet(found: Iterable[Problem]) -> list[str]:
 
 def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
     place: Place = found["loc"]
+    if place[-1] == "[key]":
+        message = str(found["ctx"]["error"])
+        yield Problem(*tree.key_at(place[:-1]), dotted(place[:-1]), message)
+        return
     if found["type"] == "extra_forbidden":
         yield Problem(*tree.key_at(place), dotted(place), _unknown_key(place))
         return
@@ -56,16 +60,12 @@ def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
         inner = cause.found if isinstance(cause, Several) else (((), str(cause)),)
         for below, message in inner:
             here = (*place, *below)
-            # An option or the name of a mount is wrong as a key, anything else as a value.
-            is_key = bool(below) and place[-1] in {"options", "mounts"} and _key_is_wrong(here)
+            # What is no option is wrong as a key, all else as a value.
+            is_key = place[-1] == "options" and below and below[0] not in KNOWN
             at = tree.key_at(here) if is_key else tree.value_at(here)
             yield Problem(*at, dotted(here), message)
         return
     yield Problem(*tree.value_at(place), dotted(place), _type_message(found))
-
-
-def _key_is_wrong(place: Place) -> bool:
-    return place[-2] == "mounts" or place[-1] not in KNOWN
 
 
 def _type_message(found: ErrorDetails) -> str:

@@ -43,7 +43,7 @@ class Loaded:
     @property
     def fingerprint(self) -> str:
         """12 hex digits over what the file means: equal on all hosts with the same settings."""
-        meaning = json.dumps(self.config.model_dump(mode="json"), sort_keys=True)
+        meaning = json.dumps(self.config, default=dict, sort_keys=True)
         return hashlib.sha256(meaning.encode()).hexdigest()[:12]
 
 
@@ -76,6 +76,8 @@ def load(
     except ValidationError as error:
         config = None
         found = list(explain.problems(error, tree))
+        refused = {(problem.line, problem.column, problem.where) for problem in tree.problems}
+        found = [p for p in found if (p.line, p.column, p.where) not in refused]
         found += _outside_of(explain.not_yet(found), tree.problems)
     found += _between_mounts(tree, own_paths)
     found += _on_this_host(tree, mount_table, lstat)

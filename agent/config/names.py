@@ -17,11 +17,11 @@ _ZONE = re.compile(r"[A-Za-z0-9._-]{1,15}", re.ASCII)
 QUOTE_IT = "is not text to YAML: quote it"
 
 
-def mount_name(name: str) -> str | None:
-    """Why it can't be the name of a mount, or None."""
+def mount_name(name: str) -> str:
+    """The name of a mount, as given."""
     if _MOUNT_NAME.fullmatch(name):
-        return None
-    return (
+        return name
+    raise ValueError(
         "is no name for a mount: use 1 to 64 letters, digits, dots, hyphens and underscores,"
         " with a letter or digit first"
     )

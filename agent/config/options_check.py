@@ -35,7 +35,7 @@ def canonical(value: object, volume: str) -> dict[str, OptionValue]:
     good: dict[str, OptionValue] = {}
     bad: list[tuple[Place, str]] = []
     for name, given in value.items():
-        if _ignored(name) and not (name == "rw" and given is False):
+        if _ignored(name):
             continue
         try:
             _take(name, given, volume, good)

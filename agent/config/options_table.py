@@ -13,9 +13,13 @@ OptionValue = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A word without a value: there or not there. opposite: the word for `false`, if any."""
+    """There or not there. opposite: the word for `false`, if that is what has an effect.
+
+    value: what the helper wants to see behind the word, although any value means the same.
+    """
 
     opposite: str = ""
+    value: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ KNOWN: dict[str, Kind] = {
     ),
     "lru-limit": Number(0, 2**31 - 1, 65536),
     "negative-timeout": Number(0, 2**31 - 1, 0, "seconds", decimals=True),
-    "no-root-squash": Flag(),
+    "no-root-squash": Flag(value="true"),
     "noatime": Flag(),
     "atime": Flag(opposite="noatime"),
     "nodev": Flag(),
@@ -110,11 +114,12 @@ KNOWN: dict[str, Kind] = {
     "ro": Flag(),
     "root-squash": Flag(opposite="no-root-squash"),
     "rootcontext": _CONTEXT,
+    "rw": Flag(opposite="ro"),
     "selinux": Flag(),
     "suid": Flag(opposite="nosuid"),
     "thin-client": Flag(),
     "use-readdirp": Switch(default=True),
-    "volfile-check": Flag(),
+    "volfile-check": Flag(value="true"),
     "worm": Flag(),
     "xlator-option": Text(
         r"[A-Za-z0-9_*-]+(\.[A-Za-z0-9_*-]+)+=[A-Za-z0-9_.:/%+-]+",
@@ -139,7 +144,6 @@ IGNORED: dict[str, str] = {
     ),
     **dict.fromkeys(("auto", "noauto", "nofail", "_netdev", "user", "users", "nouser"), _BY_AGENT),
     "defaults": "names what holds anyway; remove it",
-    "rw": "names what holds anyway; remove it",
 }
 """Dropped with a warning; so is every x-... option."""
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -120,8 +121,8 @@ class MountConfig(_Model):
 
     @property
     def read_only(self) -> bool:
-        """Mounted with option `ro`: it gets no write probe."""
-        return self.options.get("ro") is True
+        """Mounted with `ro`, or with `worm`, where nothing can be removed: no write probe."""
+        return "ro" in self.options or "worm" in self.options
 
 
 class HealthConfig(_Model):
@@ -133,15 +134,12 @@ class HealthConfig(_Model):
 class Config(_Model):
     """All of agent.yaml. mounts: in the order of the file, by their names."""
 
-    mounts: Annotated[Mapping[str, MountConfig], Field(strict=False)]
+    mounts: Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig]
     health: HealthConfig = HealthConfig()
 
     @field_validator("mounts", mode="after")
     @classmethod
     def _frozen(cls, value: Mapping[str, MountConfig]) -> Mapping[str, MountConfig]:
-        bad = [((name,), why) for name in value if (why := names.mount_name(name))]
-        if bad:
-            raise Several(bad)
         return MappingProxyType(dict(value))
 
     @field_serializer("mounts")

@@ -20,6 +20,8 @@ MAX_NODES = 20_000
 """Values, each alias counted with all that it stands for: a bomb of aliases ends here."""
 
 _TAG = "tag:yaml.org,2002:"
+_AMBIGUOUS = frozenset({"bool", "int", "float", "timestamp", "value", "merge"})
+_NO_TAGS = "a tag (!) is not taken; quote text that begins with !"
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?", re.ASCII)
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})", re.ASCII)
 
@@ -81,7 +83,7 @@ def read(text: str) -> Tree:
     except yaml.reader.ReaderError as error:
         place = text[: error.position]
         line, column = place.count("\n") + 1, len(place) - (place.rfind("\n") + 1) + 1
-        message = f"character U+{ord(str(error.character)):04X} is not allowed in YAML"
+        message = f"character U+{error.character:04X} is not allowed in YAML"
         raise TreeInvalid(Problem(line, column, "", message)) from None
     except yaml.MarkedYAMLError as error:
         raise TreeInvalid(_syntax(error)) from None
@@ -123,9 +125,9 @@ class _Builder:
         self.tree.values[place] = _at(node)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, place)
-        if not node.tag.startswith(_TAG):
-            self._refuse(node, place, "a tag (!) is not taken; quote text that begins with !")
-            return None
+        if node.tag not in {f"{_TAG}seq", f"{_TAG}map"}:
+            self._refuse(node, place, _NO_TAGS)
+            return Ambiguous(node.tag)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*place, i)) for i, item in enumerate(node.value)]
         return dict(self._items(node, place))
@@ -167,8 +169,8 @@ class _Builder:
             return int(text)
         if kind == "float" and _NUMBER.fullmatch(text):
             return float(text)
-        if kind == node.tag:
-            self._refuse(node, place, "a tag (!) is not taken; quote text that begins with !")
+        if kind not in _AMBIGUOUS:
+            self._refuse(node, place, _NO_TAGS)
         return Ambiguous(text)
 
     def _refuse(self, node: yaml.Node, place: Place, message: str) -> None:
@@ -186,11 +188,15 @@ def _syntax(error: yaml.MarkedYAMLError) -> Problem:
     if "undefined alias" in said:
         said = "an alias (*) without its anchor; quote text that begins with *"
     elif "tag" in said:
-        said = "a tag (!) is not taken; quote text that begins with !"
+        said = _NO_TAGS
     elif said.startswith("but found another document"):
         said = "holds a second document (---); only one is taken"
-    # The parser quotes what it found. Its own words stand in <>; one character is harmless; the
-    # rest could be part of a secret.
-    said = re.sub(r"(['\"])(?!<)[^'\"]{2,}\1", "something else", said)
+    said = re.sub(r"(['\"])(.*?)\1", _harmless, said)
     context = f" ({error.context})" if error.context and "'" not in str(error.context) else ""
     return Problem(line, column, "", f"is no valid YAML: {said}{context}")
+
+
+def _harmless(quoted: re.Match[str]) -> str:
+    """The parser quotes what it found: its own words in <>, one character, or part of a secret."""
+    inner = quoted[2]
+    return quoted[0] if len(inner) <= 1 or inner.startswith("<") else "something else"

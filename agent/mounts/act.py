@@ -14,7 +14,7 @@ from agent.mounts.options import render
 from agent.mounts.records import Record
 from agent.mounts.recovery import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.servers import describe, order
-from agent.system import fuse
+from agent.system import fuse, proc
 from agent.system.mounthost import MountRequest
 from agent.system.mountinfo import layers_at
 from agent.system.net import Outcome
@@ -58,8 +58,7 @@ class Executor:
             case Abort():
                 self._abort(action)
             case KillClient():
-                if self._observer.watch is not None:
-                    self._observer.watch.kill()
+                proc.kill(action.client)
             case Unmount():
                 await self._unmount(action)
             case Mount():
@@ -91,6 +90,7 @@ class Executor:
     async def _detach(self, action: Detach) -> None:
         for _ in range(action.layers):
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)
+        self._observer.forget()
         self._tell(Event.DETACHED, action.describe(), path=action.path)
 
     def _abort(self, action: Abort) -> None:
@@ -98,7 +98,7 @@ class Executor:
             self._tell(Event.ABORTED, action.describe(), minor=action.minor)
             return
         # Without fusectl the end of the client does the same to the connection.
-        if self._observer.watch is None or not self._observer.watch.kill():
+        if action.client is None or not proc.kill(action.client):
             raise MountFailed(
                 f"{action.path}: FUSE connection {action.minor} can't be aborted",
                 "mount -t fusectl none /sys/fs/fuse/connections",
@@ -108,6 +108,7 @@ class Executor:
     async def _unmount(self, action: Unmount) -> None:
         if not await self._edges.host.unmount(action.path, UNMOUNT_TIMEOUT):
             raise InUse(action.path)
+        self._observer.forget()
         self._tell(Event.UNMOUNTED, f"unmounted {action.path}: {action.why}", path=action.path)
 
     async def _forget(self, action: Forget) -> None:
@@ -172,7 +173,7 @@ class Executor:
             options=options,
             servers=describe(contacts.values()),
         )
-        self._observer.ask_now()
+        self._observer.forget()
 
     def _verify(self, record: Record) -> MountEntry:
         """mount(8) can exit 0 with nothing mounted: believe the mount table only."""

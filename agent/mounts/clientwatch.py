@@ -66,10 +66,6 @@ class ClientWatch:
         self.gone_at = None
         self._drop_watch()
 
-    def kill(self) -> bool:
-        """SIGKILL to the client; True if it was sent."""
-        return self._watch is not None and self._watch.kill()
-
     def close(self) -> None:
         """Stop watching."""
         self._drop_watch()

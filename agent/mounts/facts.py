@@ -10,6 +10,11 @@ FSTYPE = "fuse.glusterfs"
 DEFAULT_PING_TIMEOUT = 42
 """Seconds: network.ping-timeout of a volume that doesn't set it (glusterd-volume-set.c)."""
 
+CONFIRM_DEATH = 1.0
+"""Seconds that the probe may take to confirm that the mount of a vanished client is dead."""
+RECONFIRM_DEATH = 1.0
+"""Seconds after which such a confirmation is asked for anew: another mount may lie there by now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:

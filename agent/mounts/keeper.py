@@ -81,6 +81,7 @@ class Keeper:
         plan = recovery.plan(self.settings.wanted, facts, judgement, policy, self._history, now)
         if plan.actions:
             failed = await self._act(plan.actions, facts, judgement)
+            self._layer = None  # another mount may lie there now, under the numbers of the old
             self.wake()
             if not failed:
                 return None

@@ -12,7 +12,14 @@ from agent.errors import AgentError
 from agent.model import Client, ClientState, MountEntry, Space
 from agent.mounts.clientwatch import ClientWatch
 from agent.mounts.edges import Edges, Settings
-from agent.mounts.facts import DEFAULT_PING_TIMEOUT, Facts, ProbeSeen, serves
+from agent.mounts.facts import (
+    CONFIRM_DEATH,
+    DEFAULT_PING_TIMEOUT,
+    RECONFIRM_DEATH,
+    Facts,
+    ProbeSeen,
+    serves,
+)
 from agent.mounts.servers import describe
 from agent.protocol import (
     BadMessage,
@@ -103,14 +110,18 @@ class Observer:
         elif self._top is not None:
             due.append(self._probe_at)
         if self.watch is not None and self.watch.gone_at is not None:
-            due.append(now + 0.1)
+            due.append(now + CONFIRM_DEATH / 2)
         later = [at for at in due if at > now]
         return min(later)
 
-    def ask_now(self) -> None:
-        """Make the next look send a probe that writes, at once."""
-        self._probe_at = 0.0
-        self._write_at = 0.0
+    def forget(self) -> None:
+        """The layer was replaced: what was seen of the old one says nothing about the new one.
+
+        The mount table alone doesn't show it, for the kernel gives the numbers of a mount that
+        ended to the next one.
+        """
+        self._leave_layer()
+        self._top = None
 
     def close(self) -> None:
         """Stop looking. Never waits for a worker that hangs."""
@@ -141,9 +152,10 @@ class Observer:
     def _probe_due(self, now: float) -> bool:
         if self._pending_since is not None:
             return False
-        asked_at = self.probe.asked_at if self.probe else -1.0
+        asked_at = self.probe.asked_at if self.probe else 0.0
+        doubtful = self._gone_at is not None and now - asked_at >= RECONFIRM_DEATH
         unconfirmed = self._gone_at is not None and asked_at < self._gone_at
-        return now >= self._probe_at or unconfirmed
+        return now >= self._probe_at or unconfirmed or doubtful
 
     def _send_probe(self, top: MountEntry, now: float) -> None:
         write_name = self._edges.write_name if self._write_due(now) else None

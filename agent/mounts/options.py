@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 
-from agent.config.options_table import KNOWN, Choice, Number, OptionValue, Switch
+from agent.config.options_table import KNOWN, Choice, Flag, Number, OptionValue, Switch
 from agent.config.schema import GLUSTERD_PORT, MountConfig
 
 
@@ -39,10 +39,11 @@ def fingerprint(mount: MountConfig) -> str:
 
 def _words(mount: MountConfig) -> Iterator[str]:
     for name, value in mount.options.items():
-        if isinstance(KNOWN[name], Switch):
+        kind = KNOWN[name]
+        if isinstance(kind, Flag):
+            yield f"{name}={kind.value}" if kind.value else name
+        elif isinstance(kind, Switch):
             yield f"{name}={'yes' if value else 'no'}"
-        elif isinstance(value, bool):
-            yield name
         else:
             yield f"{name}={_text(value)}"
     if mount.port != GLUSTERD_PORT:

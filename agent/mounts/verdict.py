@@ -7,11 +7,16 @@ signs was measured; docs/gluster-facts.md has the table.
 import errno
 
 from agent.model import ClientState, MountEntry, Verdict
-from agent.mounts.facts import Facts, Judgement, Wanted, hung_after, serves
+from agent.mounts.facts import (
+    CONFIRM_DEATH,
+    RECONFIRM_DEATH,
+    Facts,
+    Judgement,
+    Wanted,
+    hung_after,
+    serves,
+)
 from agent.protocol import ProbeReply, Step
-
-CONFIRM_DEATH = 1.0
-"""Seconds that the probe may take to confirm that the mount of a vanished client is dead."""
 
 _DISCONNECTED = frozenset({errno.ENOTCONN, errno.ECONNABORTED})
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -53,11 +58,10 @@ def _of_our_volume(
         return Judgement(
             Verdict.FOREIGN, f"{wanted.path} does not lead to {top.source}: something hides it"
         )
-    death = _death(facts, now)
-    if death is not None:
+    if facts.client_stopped_at is not None and (death := _aborted(facts, now)):
         return death
-    if _unconfirmed(facts):
-        return None
+    if facts.client.state is ClientState.GONE and facts.client_gone_at is not None:
+        return _of_orphan(wanted, facts, facts.client_gone_at, now)
     late = 0.0 if facts.pending_since is None else now - facts.pending_since
     limit = hung_after(wanted, ping_timeout)
     if late >= limit:
@@ -74,44 +78,39 @@ def _of_our_volume(
     return _of_answer(wanted, facts, reply)
 
 
-def _death(facts: Facts, now: float) -> Judgement | None:
-    """The client's process is gone, and the mount says so too (or nothing at all).
+def _aborted(facts: Facts, now: float) -> Judgement | None:
+    """A stopped client answers nothing: where statvfs fails at once, its connection was aborted."""
+    probe, stopped_at = facts.probe, facts.client_stopped_at
+    if probe is None or stopped_at is None or probe.asked_at < stopped_at:
+        return None
+    if now - probe.asked_at > 2 * RECONFIRM_DEATH or not _failed(probe.reply.statvfs):
+        return None
+    return Judgement(Verdict.DEAD, f"{_client(facts)} is stopped and its connection was aborted")
 
-    A stopped client answers nothing: where statvfs fails at once under one, its connection was
-    aborted, which no client survives.
+
+def _of_orphan(wanted: Wanted, facts: Facts, gone_at: float, now: float) -> Judgement | None:
+    """The client's process is gone: dead, as soon as the mount says so too, or nothing at all.
+
+    None while the answer that will tell is still out. An older one doesn't count: the mount that
+    is there may be a new one, under the numbers of the old.
     """
-    probe = facts.probe
-    who = f"the client process {facts.client.process.pid}" if facts.client.process else "the client"
-    stopped_at = facts.client_stopped_at
-    if stopped_at is not None and probe is not None and probe.asked_at >= stopped_at:
-        if _failed(probe.reply.statvfs, _DISCONNECTED):
-            return Judgement(Verdict.DEAD, f"{who} is stopped and its connection was aborted")
-        return None
-    gone_at = facts.client_gone_at
-    if facts.client.state is not ClientState.GONE or gone_at is None:
-        return None
+    probe, pending_since = facts.probe, facts.pending_since
     if probe is not None and probe.answered_at >= gone_at:
-        broken = next((s for s in _steps(probe.reply) if s.errno in _DISCONNECTED), None)
-        if broken is not None:
-            return Judgement(Verdict.DEAD, f"{who} is gone; {broken}")
-    if now - gone_at >= CONFIRM_DEATH and _unconfirmed(facts):
-        return Judgement(Verdict.DEAD, f"{who} is gone, and the mount does not answer")
+        broken = next((s for s in _steps(probe.reply) if _failed(s)), None)
+        if broken is None and probe.asked_at >= gone_at:
+            return _of_answer(wanted, facts, probe.reply)
+        if broken is not None and now - probe.asked_at <= 2 * RECONFIRM_DEATH:
+            return Judgement(Verdict.DEAD, f"{_client(facts)} is gone; {broken}")
+    if pending_since is not None and now - max(pending_since, gone_at) >= CONFIRM_DEATH:
+        return Judgement(Verdict.DEAD, f"{_client(facts)} is gone, and the mount does not answer")
     return None
-
-
-def _unconfirmed(facts: Facts) -> bool:
-    """The client is gone and the answer that will tell whether the mount died is still out."""
-    gone_at = facts.client_gone_at
-    if facts.client.state is not ClientState.GONE or gone_at is None:
-        return False
-    return facts.probe is None or facts.probe.asked_at < gone_at
 
 
 def _of_answer(wanted: Wanted, facts: Facts, reply: ProbeReply) -> Judgement | None:
     write = None if wanted.read_only else facts.write
     steps = [s for s in (reply.statvfs, reply.read, write) if s is not None]
     findings = _findings(facts, write)
-    broken = next((s for s in steps if s.errno in _DISCONNECTED), None)
+    broken = next((s for s in steps if _failed(s)), None)
     if broken is not None:
         if facts.identifying:
             return None
@@ -198,5 +197,11 @@ def _steps(reply: ProbeReply) -> list[Step]:
     return [s for s in (reply.statvfs, reply.read, reply.write) if s is not None]
 
 
-def _failed(step: Step | None, errnos: frozenset[int]) -> bool:
-    return step is not None and step.errno in errnos
+def _failed(step: Step | None) -> bool:
+    """Whether nobody was there to answer."""
+    return step is not None and step.errno in _DISCONNECTED
+
+
+def _client(facts: Facts) -> str:
+    process = facts.client.process
+    return f"the client process {process.pid}" if process else "the client process"

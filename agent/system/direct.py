@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 from pathlib import Path
 
 from agent.errors import MountFailed
@@ -35,7 +34,7 @@ class DirectHost:
         try:
             cause = await _attempt(request, timeout)
         except asyncio.CancelledError:
-            _end(_clients(path) - before)
+            _kill(_clients(path) - before)
             raise
         if cause is None:
             return
@@ -71,7 +70,7 @@ class DirectHost:
         quiet = 0
         while quiet < _QUIET:
             strays = _clients(path) - before
-            _end(strays)
+            _kill(strays)
             mounted = bool(layers(path))
             if mounted:
                 await _umount(path, _CLEARING, lazy=True)
@@ -129,17 +128,6 @@ def _client(pid: int, path: str) -> ProcessId | None:
     return stat.process if arguments[-1] == os.fsencode(path) else None
 
 
-def _end(processes: frozenset[ProcessId]) -> None:
+def _kill(processes: frozenset[ProcessId]) -> None:
     for process in processes:
-        try:
-            pidfd = os.pidfd_open(process.pid)
-        except ProcessLookupError:
-            continue
-        try:
-            # The pid may be another's by now; what the descriptor holds can't change any more.
-            if proc.process_id(process.pid) == process:
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        finally:
-            os.close(pidfd)
+        proc.kill(process)

@@ -74,6 +74,20 @@ def is_alive(process: ProcessId) -> bool:
     return stat is not None and stat.process == process and not stat.ended
 
 
+def kill(process: ProcessId) -> bool:
+    """SIGKILL to this very process, never to a later one of its pid; False if it is gone."""
+    pidfd = _open(process)
+    if pidfd is None:
+        return False
+    try:
+        signals.pidfd_send_signal(pidfd, signals.SIGKILL)
+    except ProcessLookupError:
+        return False
+    finally:
+        os.close(pidfd)
+    return True
+
+
 def wchan(pid: int) -> str:
     """The kernel function the process sleeps in; "" where there is none or it can't be read."""
     try:
@@ -84,7 +98,7 @@ def wchan(pid: int) -> str:
 
 
 class ProcessWatch:
-    """Tells once, on the event loop, that a process ended; and can kill it, never a stranger.
+    """Tells once, on the event loop, that a process ended.
 
     Needs the running loop. on_exit is also called, soon, if the process was gone from the start.
     """
@@ -104,16 +118,6 @@ class ProcessWatch:
     def alive(self) -> bool:
         """Whether the process was still there when last heard of; False after close()."""
         return self._pidfd is not None
-
-    def kill(self, signal: int = signals.SIGKILL) -> bool:
-        """Send a signal; False if the process is gone."""
-        if self._pidfd is None:
-            return False
-        try:
-            signals.pidfd_send_signal(self._pidfd, signal)
-        except ProcessLookupError:
-            return False
-        return True
 
     def close(self) -> None:
         """Stop watching; on_exit is not called any more."""

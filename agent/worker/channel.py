@@ -34,11 +34,15 @@ def request() -> dict[str, object]:
     raise SystemExit(0)
 
 
+class TooLongError(Exception):
+    """A message that the daemon would not take."""
+
+
 def emit(message: dict[str, object]) -> None:
-    """Send one line; ends the process if nobody listens any more."""
+    """Send one line; ends the process if nobody listens any more. Raises TooLongError."""
     data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
     if len(data) > _MAX_LINE:
-        raise ValueError("message too long")
+        raise TooLongError
     try:
         while data:
             data = data[os.write(1, data) :]

@@ -6,8 +6,12 @@ import stat
 
 from agent.worker import graph
 
-_READ_LIMIT = 1 << 20
-"""Bytes of any file; a volfile of 1000 bricks has about 800 KiB."""
+_VOLFILE_LIMIT = 1 << 22
+"""Bytes; a volfile of 1000 bricks has about 800 KiB."""
+_FILE_LIMIT = 1 << 16
+"""Bytes of any other file; a `private` has less than 4 KiB."""
+_CHUNK = 1 << 14
+"""Bytes; most files here are smaller, and the kernel pins the whole buffer of a read."""
 
 
 class MetaReader:
@@ -35,7 +39,7 @@ class MetaReader:
             os.close(graphs)
         try:
             if graph_id != self._graph_id:
-                self._graph = graph.parse_volfile(_text(active, "volfile"))
+                self._graph = graph.parse_volfile(_text(active, "volfile", _VOLFILE_LIMIT))
                 self._graph_id = graph_id
             bricks, subvolumes = _states(active, self._graph)
         finally:
@@ -86,26 +90,35 @@ def _version(root: int) -> str:
 
 
 def _open_directory(parent: int, *names: str) -> int:
-    """The directory down the names, no link followed. Raises OSError."""
+    """The directory down the names, no link followed. Raises OSError.
+
+    O_PATH saves the client an opendir and a release for each.
+    """
     descriptor = os.dup(parent)
     for name in names:
         try:
-            child = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
+            child = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=descriptor)
         finally:
             os.close(descriptor)
         descriptor = child
     return descriptor
 
 
-def _text(directory: int, name: str) -> str:
-    """A regular file's beginning; a FIFO of that name blocks nobody. Raises OSError."""
+def _text(directory: int, name: str, limit: int = _FILE_LIMIT) -> str:
+    """A regular file; a FIFO of that name blocks nobody. Raises OSError, also if it is longer."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("not a regular file")
+        # A short answer is the end of a regular file: to ask once more would cost a request.
         data = b""
-        while len(data) < _READ_LIMIT and (more := os.read(descriptor, _READ_LIMIT - len(data))):
+        while len(data) <= limit:
+            more = os.read(descriptor, _CHUNK)
             data += more
+            if len(more) < _CHUNK:
+                break
     finally:
         os.close(descriptor)
+    if len(data) > limit:
+        raise OSError("too long")
     return data.decode("utf-8", "replace")

@@ -19,7 +19,10 @@ def main() -> int:
         reply = _probe(request, meta)
         reply["id"] = request["id"]
         reply["seconds"] = round(time.monotonic() - started, 6)
-        channel.emit(reply)
+        try:
+            channel.emit(reply)
+        except channel.TooLongError:
+            channel.emit({**reply, "graph": None})
     return 0
 
 

@@ -40,9 +40,7 @@ class Inside(subprocess.Popen[str]):
     @property
     def target(self) -> int:
         """Its pid on the machine. Raises LabError when it never came to life or has ended."""
-        child = until(lambda: _only_child(self.pid, self.poll()), 10, "nsenter has a child")
-        assert child is not None
-        return child
+        return until(lambda: _children(self.pid, self.poll()), 10, "nsenter has a child")[0]
 
     def send_signal(self, sig: int) -> None:
         """Nsenter stops along with what it entered for, and has to be told to go on."""
@@ -112,11 +110,14 @@ class Cell:
             )
 
     def _await_init(self) -> None:
-        """Until the holder has its child, the init."""
+        """Until the holder has a child that is process 1 inside.
+
+        nspawn's first child is another one, which only prepares.
+        """
         holder = self._holder
         assert holder is not None
         try:
-            init = until(lambda: _only_child(holder.pid, holder.poll()), 30, "an init")
+            init = until(lambda: _init_below(holder.pid, holder.poll()), 30, "an init")
         except LabError as error:
             raise LabError(f"{self.name}: {error}: {self.console.read_text()}") from error
         (self.folder / "init.pid").write_text(str(init))
@@ -202,11 +203,15 @@ class Cell:
         raise LabError(f"{self.name} has no process {inner}")
 
 
-def _only_child(pid: int, exit_code: int | None) -> int | None:
+def _children(pid: int, exit_code: int | None) -> list[int]:
     if exit_code is not None:
         raise LabError(f"ended at once with {exit_code}")
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return int(children[0]) if children else None
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _init_below(pid: int, exit_code: int | None) -> int | None:
+    processes = [_process(child) for child in _children(pid, exit_code)]
+    return next((process.pid for process in processes if process and process.inner == 1), None)
 
 
 def _process(pid: int) -> Process | None:

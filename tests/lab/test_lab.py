@@ -80,7 +80,7 @@ def test_signals_reach_the_program_inside(client: Client) -> None:
 
 def test_a_mount_that_did_not_come_is_an_error(client: Client, volume: Volume) -> None:
     # mount(8) reports it or not, as the helper's look falls before or after the client's end.
-    with pytest.raises(LabError, match="Mount failed|nothing is mounted"):
+    with pytest.raises(LabError, match=r"Mount failed|nothing is mounted"):
         client.mount(f"node1:/{volume.name}/missing", "/mnt/a")
 
 

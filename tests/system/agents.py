@@ -7,10 +7,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from tests.lab.host import AGENT, Host
-
 from tests.lab.cell import Inside
 from tests.lab.client import Client, Mounts
+from tests.lab.host import AGENT, Host
 from tests.lab.shell import Done, until
 
 CONFIG = "/etc/gluster-ml/agent.yaml"
@@ -135,6 +134,16 @@ class QuickAgent(Agent):
             self._process.send_signal(signal.SIGTERM)
             self._process.wait(30)
             self._process = None
+
+    def release_mounts(self) -> None:
+        """Unmount what it left, as it should; until every client has ended."""
+        for entry in reversed(
+            self.machine.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()
+        ):
+            path, fstype = entry.split(" ")[4], entry.partition(" - ")[2].split(" ")[0]
+            if fstype == "fuse.glusterfs" and path.startswith("/mnt/"):
+                self.machine.unmount(path, lazy=True)
+        until(lambda: not self.machine.processes("glusterfs"), 30, "the clients have ended")
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         assert self._process is not None

@@ -16,6 +16,8 @@ from agent.system import proc
 from agent.system.child import Busy, Child, Children
 
 PATIENCE = 60
+ROOT = Path(__file__).parents[2]
+HEAVY = {"asyncio", "dataclasses", "inspect", "pathlib", "socket", "subprocess", "typing"}
 
 
 def run(body: Callable[[Children], Awaitable[None]]) -> None:
@@ -172,6 +174,14 @@ def test_what_a_worker_said_before_its_end_is_not_lost(tmp_path: Path) -> None:
             await child.next_line()
 
     run(body)
+
+
+def test_the_probe_worker_loads_nothing_heavy() -> None:
+    code = "import sys; sys.path.append('.'); import agent.worker.probe; print(*sys.modules)"
+    argv = [sys.executable, "-I", "-S", "-c", code]
+    said = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "agent.worker.meta" in said.split()
+    assert not HEAVY & set(said.split())
 
 
 def test_a_worker_that_cannot_start_says_why() -> None:

@@ -1,6 +1,5 @@
 import asyncio
 import os
-import signal
 import subprocess
 
 import pytest
@@ -81,10 +80,10 @@ def test_the_watch_tells_the_end_once() -> None:
 
         watching = ProcessWatch(process, on_exit)
         assert watching.alive
-        assert watching.kill(signal.SIGKILL)
+        assert proc.kill(process)
         await asyncio.wait_for(ended.wait(), 30)
         assert not watching.alive
-        assert not watching.kill()
+        assert not proc.kill(process)
         watching.close()
         child.wait()
         await asyncio.sleep(0)
@@ -104,7 +103,7 @@ def test_a_process_gone_from_the_start_is_told_later(change: dict[str, int]) -> 
         assert not watching.alive
         assert not ended.is_set()
         await asyncio.wait_for(ended.wait(), 30)
-        assert not watching.kill()
+        assert not proc.kill(other)
 
     asyncio.run(watch())
 

@@ -1,0 +1,188 @@
+"""What mount.glusterfs is told; where it is installed, also what it really makes of it."""
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.config.options_table import KNOWN, Choice, Flag, Number, Switch, Text
+from agent.config.schema import MountConfig
+from agent.mounts.options import fingerprint, render
+
+HELPER = Path("/sbin/mount.glusterfs")
+
+
+def mount(**changes: Any) -> MountConfig:
+    keys = {"volume": "v", "servers": ["n1", "n2", "n3"], "path": "/mnt/a"}
+    return MountConfig(**(keys | changes))
+
+
+def test_source_and_backups() -> None:
+    assert render(mount(), ["n2", "n1", "n3"]) == ("n2:/v", "backup-volfile-servers=n1:n3")
+    assert render(mount(volume="v/a/b"), ["n1"]) == ("n1:/v/a/b", "")
+    assert render(mount(), ["n1", "n2", "n1", "n2"]) == ("n1:/v", "backup-volfile-servers=n2")
+
+
+def test_ipv6() -> None:
+    servers = ["fd00::1", "fd00::2", "n1", "fe80::1%eth0"]
+    assert render(mount(), servers) == ("fd00::1:/v", "backup-volfile-servers=[fd00::2]:n1")
+    assert render(mount(), ["fe80::1%eth0"]) == ("fe80::1%eth0:/v", "")
+
+
+def test_options_in_the_order_of_the_file() -> None:
+    options = {
+        "log-level": "warning",
+        "acl": True,
+        "ro": False,
+        "use-readdirp": False,
+        "entry-timeout": 0.25,
+        "attribute-timeout": 600,
+        "exec": False,
+        "_netdev": True,
+    }
+    assert render(mount(options=options, port=24008), ["n1"])[1] == (
+        "log-level=WARNING,acl,use-readdirp=no,entry-timeout=0.25,attribute-timeout=600,noexec,"
+        "server-port=24008"
+    )
+
+
+def test_fingerprint_is_of_what_demands_a_remount() -> None:
+    base = fingerprint(mount(options={"acl": True, "lru-limit": 5}))
+    same = [
+        mount(options={"lru-limit": 5, "acl": True}),
+        mount(options={"acl": True, "lru-limit": 5, "entry-timeout": 1, "log-level": "info"}),
+        mount(options={"acl": True, "lru-limit": 5, "ro": False, "use-readdirp": True}),
+        mount(options={"acl": True, "lru-limit": 5, "sync": True}, port=24007, guard=False),
+        mount(options={"acl": True, "lru-limit": 5}, servers=["n9"], probe={"interval": "9s"}),
+    ]
+    assert {fingerprint(m) for m in same} == {base}
+    other = [
+        mount(options={"acl": True}),
+        mount(options={"acl": True, "lru-limit": 6}),
+        mount(options={"acl": True, "lru-limit": 5, "use-readdirp": False}),
+        mount(options={"acl": True, "lru-limit": 5}, port=24008),
+    ]
+    assert len({base, *map(fingerprint, other)}) == 5
+
+
+def sample(name: str) -> object:
+    match KNOWN[name]:
+        case Flag(opposite=opposite):
+            return not opposite
+        case Switch(default=default):
+            return not default
+        case Number(high=high):
+            return high
+        case Choice(words=words):
+            return words[-1]
+        case Text(like=like):
+            return like
+
+
+@given(st.dictionaries(st.sampled_from(sorted(KNOWN)), st.just(None)))
+def test_no_option_splits_the_list(names: dict[str, None]) -> None:
+    names = {name: None for name in names if not name.startswith("no") or name == "noatime"}
+    options = {name: sample(name) for name in names}
+    text = render(mount(options=options), ["n1"])[1]
+    assert len(text.split(",")) == max(1, len(mount(options=options).options))
+    assert not set(text) & set(" \t\n\\\"'`$;&|<>(){}?!#")
+
+
+@pytest.fixture
+def helper(tmp_path: Path) -> Path:
+    """A copy of the installed helper that runs a recorder in the place of glusterfs."""
+    if not HELPER.exists():
+        pytest.skip("mount.glusterfs is not installed")
+    recorder = tmp_path / "recorder"
+    recorder.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\n')
+    recorder.chmod(0o755)
+    text = HELPER.read_text()
+    real = 'cmd_line=$(echo "${exec_prefix}/sbin/glusterfs");'
+    assert real in text
+    text = text.replace(real, f'cmd_line="{recorder}";')
+    text = text.replace("UPDATEDBCONF=/etc/updatedb.conf", "UPDATEDBCONF=/nonexistent")
+    copy = tmp_path / "mount.glusterfs"
+    copy.write_text(text)
+    (tmp_path / "mnt").mkdir()
+    return copy
+
+
+def told(helper: Path, source: str, options: str) -> list[str]:
+    """The arguments that glusterfs gets."""
+    result = subprocess.run(
+        ["sh", str(helper), source, str(helper.parent / "mnt"), "-o", options or "rw"],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    return (helper.parent / "said").read_text().splitlines()
+
+
+def test_the_helper_understands_servers(helper: Path) -> None:
+    for servers, expected in (
+        (["n1", "n2"], ["n1", "n2"]),
+        (["fd00::1", "fd00::2", "n1"], ["fd00::1", "fd00::2", "n1"]),
+        (["fe80::1%eth0", "fd00::2"], ["fe80::1%eth0", "fd00::2"]),
+        (["10.0.0.1", "n_2.example.org", "n" * 63], ["10.0.0.1", "n_2.example.org", "n" * 63]),
+    ):
+        said = told(helper, *render(mount(volume="v/a/b", port=24008), servers))
+        given_ = [arg.partition("=")[2] for arg in said if arg.startswith("--volfile-server=")]
+        assert given_ == expected
+        assert "--volfile-server-port=24008" in said
+        assert "--volfile-id=/v" in said
+        assert "--subdir-mount=/a/b" in said
+
+
+def test_why_a_zone_is_no_backup(helper: Path) -> None:
+    """The helper's awk takes the % for a format and dies: all later servers are lost."""
+    result = subprocess.run(
+        [
+            "sh",
+            str(helper),
+            "n1:/v",
+            str(helper.parent / "mnt"),
+            "-o",
+            "backup-volfile-servers=[fe80::1%eth0]:n2",
+        ],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    said = (helper.parent / "said").read_text() if result.returncode == 0 else ""
+    assert "n2" not in said
+
+
+@pytest.mark.parametrize("name", sorted(set(KNOWN) - {"inode-table-size", "thin-client"}))
+def test_every_option_is_understood_by_helper_and_client(helper: Path, name: str) -> None:
+    """inode-table-size is of GlusterFS 11; thin-client crashes 10.3 where there is no server."""
+    said = told(helper, *render(mount(options={name: sample(name)}), ["n1"]))
+    if Path("/usr/sbin/glusterfs").exists():
+        arguments = [
+            argument
+            for argument in said[:-1]
+            if not argument.startswith(("--volfile-", "--log-file"))
+        ]
+        none = helper.parent / "none"
+        result = subprocess.run(
+            [
+                "/usr/sbin/glusterfs",
+                *arguments,
+                f"--volfile={none}/volfile",
+                f"--log-file={helper.parent}/log",
+                said[-1],
+            ],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        # 1: the arguments were fine, there is no volfile. 64 and 255: they were not.
+        assert (result.returncode, result.stderr) == (1, "")
