@@ -209,21 +209,25 @@ class Children:
     @property
     def living(self) -> tuple[Child, ...]:
         """Every worker not reaped yet, those given up among them."""
-        return tuple(self._living.values())
+        return tuple(child for child in self._living.values() if not child.exited.done())
 
     def get(self, kind: str, mount: str) -> Child | None:
         """The living worker of that kind on that mount, given up or not."""
-        return self._living.get((kind, mount))
+        child = self._living.get((kind, mount))
+        return None if child is None or child.exited.done() else child
 
     def spawn(self, kind: str, mount: str) -> Child:
         """Start `agent/worker/<kind>.py`. Raises Busy, or OSError if no process can be made."""
-        key = (kind, mount)
-        if key in self._living:
-            raise Busy(self._living[key])
-        child = Child(kind, mount)
-        self._living[key] = child
-        child.exited.add_done_callback(lambda _: self._living.pop(key, None))
+        if (living := self.get(kind, mount)) is not None:
+            raise Busy(living)
+        child = self._living[kind, mount] = Child(kind, mount)
+        child.exited.add_done_callback(lambda _: self._forget(child))
         return child
+
+    def _forget(self, child: Child) -> None:
+        # The next one may have been started between this one's end and the news of it.
+        if self._living.get((child.kind, child.mount)) is child:
+            del self._living[child.kind, child.mount]
 
     async def run_once(
         self, kind: str, mount: str, request: dict[str, object], deadline: float
