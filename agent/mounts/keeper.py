@@ -148,7 +148,7 @@ class Keeper:
 
     def _status(self, judgement: Judgement, facts: Facts) -> MountStatus:
         return replace(
-            status_of(self.settings, judgement, facts, self._observer.graph, self._observer.space),
+            status_of(self.settings, judgement, facts, self._observer.space),
             since=self._chronicle.since,
             adopted=facts.top is not None and self._observer.watch is not None and not self._own,
             holders=self._holders.found,

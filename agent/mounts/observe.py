@@ -24,7 +24,6 @@ from agent.mounts.facts import (
 from agent.mounts.serverwatch import ServerWatch
 from agent.protocol import (
     BadMessage,
-    GraphView,
     ProbeReply,
     ProbeRequest,
     Step,
@@ -68,7 +67,6 @@ class Observer:
         """Another mount is on top now: what was seen of the last one says nothing about it."""
         self.probe: ProbeSeen | None = None
         self.write: Step | None = None
-        self.graph: GraphView | None = None
         self.space: Space | None = None
         self._pending_since: float | None = None
         self._probe_at = 0.0
@@ -220,7 +218,6 @@ class Observer:
         if reply.statvfs is not None and reply.statvfs.errno == 0:
             self.space = Space(reply.total, reply.free)
         if reply.graph is not None:
-            self.graph = reply.graph
             self.ping_timeout = reply.graph.ping_timeout
         gone_at = self._gone_at
         if self.watch and gone_at is not None and asked_at >= gone_at and _works(reply):
