@@ -24,19 +24,28 @@ PACKAGES = (
 RELEASE = "bookworm"
 
 
+def is_built(release: str = RELEASE) -> bool:
+    """Whether `tree` is a matter of a moment."""
+    return _place(release).exists()
+
+
 def tree(release: str = RELEASE) -> Path:
     """The base tree of that Debian release; builds it where it isn't cached, in some minutes.
 
     Raises LabError with what debootstrap said.
     """
-    digest = hashlib.sha256(",".join(PACKAGES).encode()).hexdigest()[:12]
-    wanted = CACHE / f"{release}-{digest}"
+    wanted = _place(release)
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits for the first one's tree
         if not wanted.exists():
             _build(release, wanted)
     return wanted
+
+
+def _place(release: str) -> Path:
+    digest = hashlib.sha256(",".join(PACKAGES).encode()).hexdigest()[:12]
+    return CACHE / f"{release}-{digest}"
 
 
 def _build(release: str, wanted: Path) -> None:

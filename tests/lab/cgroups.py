@@ -3,8 +3,10 @@
 Two systemds in one group would take each other's processes for their own.
 """
 
-import contextlib
+import errno
 from pathlib import Path
+
+from .shell import until
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -24,12 +26,26 @@ def named(prefix: str) -> list[Path]:
 
 
 def remove(prefix: str) -> None:
-    """Remove the groups with all below them; they must be empty of processes."""
+    """Remove the groups with all below them; their processes must be ending.
+
+    A killed process leaves its namespaces some moments before it leaves its group.
+    """
     for group in named(prefix):
         below = [path for path in group.rglob("*") if path.is_dir()]
         for path in [*sorted(below, key=lambda path: -len(path.parts)), group]:
-            with contextlib.suppress(FileNotFoundError):
-                path.rmdir()
+            until(lambda path=path: _removed(path), 30, f"{path} is empty")  # type: ignore[misc]
+
+
+def _removed(group: Path) -> bool:
+    try:
+        group.rmdir()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            return False
+        raise
+    return True
 
 
 def _hierarchies() -> list[Path]:
