@@ -52,8 +52,11 @@ def _build(release: str, wanted: Path) -> None:
     """Build beside it and rename: a tree that is there is whole."""
     draft = Path(tempfile.mkdtemp(prefix="draft-", dir=CACHE))
     include = f"--include={','.join(PACKAGES)}"
+    # Killed half way, all it started and mounted in the draft (/proc, /sys) is gone with it.
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     try:
-        run(["debootstrap", "--variant=minbase", include, release, str(draft)], timeout=1800)
+        command = ["debootstrap", "--variant=minbase", include, release, str(draft)]
+        run([*apart, *command], timeout=1800)
         for archive in (draft / "var/cache/apt/archives").glob("*.deb"):
             archive.unlink()
         draft.chmod(0o755)
