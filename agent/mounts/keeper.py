@@ -82,7 +82,8 @@ class Keeper:
         plan = recovery.plan(self.settings.wanted, facts, judgement, policy, self._history, now)
         if plan.actions:
             failed = await self._act(plan.actions, facts, judgement)
-            self._layer = None  # another mount may lie there now, under the numbers of the old
+            # Another mount may lie there now, under the numbers of the old: its death is another.
+            self._layer = self._dead_layer = None
             self.wake()
             if not failed:
                 return None

@@ -24,6 +24,19 @@ def create(name: str) -> list[Path]:
     return groups
 
 
+def memory_group(name: str) -> Path:
+    """A group at the top that can limit memory, in whichever hierarchy does that; not yet made."""
+    return next(h / name for h in _hierarchies() if h == ROOT or h.name == "memory")
+
+
+def starve(group: Path, pid: int) -> None:
+    """Make the group and put a process into it that gets not one page more there."""
+    group.mkdir()
+    limit = "memory.limit_in_bytes" if group.parent.name == "memory" else "memory.max"
+    (group / "cgroup.procs").write_text(str(pid))
+    (group / limit).write_text("4096")
+
+
 def matching(pattern: str) -> list[Path]:
     """The top groups whose name fits, as glob(7)."""
     return [path for hierarchy in _hierarchies() for path in hierarchy.glob(pattern)]

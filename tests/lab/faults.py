@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from . import network
+from . import cgroups, network
 from .cell import Cell, Process
 from .client import FUSECTL, Mounts
 from .server import PORT, Server
@@ -203,6 +203,18 @@ def client_killed(host: Mounts, path: str) -> Fault:
         until(lambda: process not in host.processes(), 30, f"client of {path} ended")
 
     return Fault(kill)
+
+
+def client_out_of_memory(host: Mounts, path: str) -> Fault:
+    """The kernel's OOM killer takes the mount's client, as soon as it needs a page more."""
+    group = cgroups.memory_group(f"{host.netns}-oom")
+
+    def begin() -> None:
+        process = host.glusterfs(path)
+        cgroups.starve(group, process.pid)
+        until(lambda: process not in host.processes(), 30, f"client of {path} ended")
+
+    return Fault(begin, lambda: cgroups.remove(f"{host.netns}-oom"))
 
 
 def client_frozen(host: Mounts, path: str) -> Fault:
