@@ -4,10 +4,7 @@ Two systemds in one group would take each other's processes for their own.
 """
 
 import errno
-<<<<<<< HEAD
-=======
 from functools import partial
->>>>>>> main
 from pathlib import Path
 
 from .shell import until
@@ -42,24 +39,6 @@ def matching(pattern: str) -> list[Path]:
     return [path for hierarchy in _hierarchies() for path in hierarchy.glob(pattern)]
 
 
-<<<<<<< HEAD
-def remove(prefix: str) -> None:
-    """Remove the groups with all below them; their processes must be ending.
-
-    A killed process leaves its namespaces some moments before it leaves its group.
-    """
-    for group in named(prefix):
-        below = [path for path in group.rglob("*") if path.is_dir()]
-        for path in [*sorted(below, key=lambda path: -len(path.parts)), group]:
-            until(lambda path=path: _removed(path), 30, f"{path} is empty")  # type: ignore[misc]
-
-
-def _removed(group: Path) -> bool:
-    try:
-        group.rmdir()
-    except FileNotFoundError:
-        pass
-=======
 def remove(pattern: str) -> None:
     """Remove the groups that fit with all below them; their processes must be dead.
 
@@ -76,7 +55,6 @@ def _removed(path: Path) -> bool:
         path.rmdir()
     except FileNotFoundError:
         return True
->>>>>>> main
     except OSError as error:
         if error.errno == errno.EBUSY:
             return False

@@ -8,12 +8,8 @@ from pathlib import Path
 
 import pytest
 
-<<<<<<< HEAD
 from . import cgroups, faults, runs
-=======
-from . import faults, runs
 from .attempts import HANGS, attempt
->>>>>>> main
 from .client import Client
 from .cluster import Cluster
 from .jobs import RunningJob
