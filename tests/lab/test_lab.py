@@ -43,8 +43,8 @@ def test_a_control_group_goes_when_its_last_process_has_left() -> None:
     with subprocess.Popen(["sleep", "0.5"]) as process:
         for group in groups:
             (group / "cgroup.procs").write_text(str(process.pid))
-        cgroups.remove(prefix)
-    assert cgroups.named(prefix) == []
+        cgroups.remove(f"{prefix}*")
+    assert cgroups.matching(f"{prefix}*") == []
 
 
 def test_a_lab_killed_half_way_is_swept_and_disturbs_no_other(cluster: Cluster) -> None:
