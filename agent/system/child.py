@@ -56,7 +56,8 @@ class Child:
         self._complaint = ""
         self._channel, theirs = socket.socketpair()
         self._channel.setblocking(False)  # noqa: FBT003
-        # The pipe bounds what is kept of stderr; a worker that says more gets EAGAIN.
+        # The pipe bounds what is kept of stderr: a worker that says more gets EAGAIN. By its
+        # end the kernel tells the worker that this process is gone (agent/worker/channel.py).
         self._stderr, their_stderr = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             self._process = subprocess.Popen(
@@ -204,30 +205,27 @@ class Children:
     """All workers of the daemon: at most one a mount and kind, until the old one was reaped."""
 
     def __init__(self) -> None:
-        self._living: dict[tuple[str, str], Child] = {}
+        self._started: list[Child] = []
 
     @property
     def living(self) -> tuple[Child, ...]:
         """Every worker not reaped yet, those given up among them."""
-        return tuple(child for child in self._living.values() if not child.exited.done())
+        self._started = [child for child in self._started if not child.exited.done()]
+        return tuple(self._started)
 
     def get(self, kind: str, mount: str) -> Child | None:
         """The living worker of that kind on that mount, given up or not."""
-        child = self._living.get((kind, mount))
-        return None if child is None or child.exited.done() else child
+        return next(
+            (child for child in self.living if (child.kind, child.mount) == (kind, mount)), None
+        )
 
     def spawn(self, kind: str, mount: str) -> Child:
         """Start `agent/worker/<kind>.py`. Raises Busy, or OSError if no process can be made."""
         if (living := self.get(kind, mount)) is not None:
             raise Busy(living)
-        child = self._living[kind, mount] = Child(kind, mount)
-        child.exited.add_done_callback(lambda _: self._forget(child))
+        child = Child(kind, mount)
+        self._started.append(child)
         return child
-
-    def _forget(self, child: Child) -> None:
-        # The next one may have been started between this one's end and the news of it.
-        if self._living.get((child.kind, child.mount)) is child:
-            del self._living[child.kind, child.mount]
 
     async def run_once(
         self, kind: str, mount: str, request: dict[str, object], deadline: float

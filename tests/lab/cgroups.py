@@ -21,17 +21,17 @@ def create(name: str) -> list[Path]:
     return groups
 
 
-def named(prefix: str) -> list[Path]:
-    """The top groups that begin with prefix."""
-    return [path for hierarchy in _hierarchies() for path in hierarchy.glob(f"{prefix}*")]
+def matching(pattern: str) -> list[Path]:
+    """The top groups whose name fits, as glob(7)."""
+    return [path for hierarchy in _hierarchies() for path in hierarchy.glob(pattern)]
 
 
-def remove(prefix: str) -> None:
-    """Remove the groups with all below them; their processes must be dead.
+def remove(pattern: str) -> None:
+    """Remove the groups that fit with all below them; their processes must be dead.
 
     A group is busy for a moment more, until the last of them is reaped by whoever is its parent.
     """
-    for group in named(prefix):
+    for group in matching(pattern):
         below = [path for path in group.rglob("*") if path.is_dir()]
         for path in [*sorted(below, key=lambda path: -len(path.parts)), group]:
             until(partial(_removed, path), 10, f"control group {path} is empty")

@@ -3,6 +3,7 @@
 Its mount namespace is its own: names of the lab resolve inside, mounts are seen inside only.
 """
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +34,15 @@ class Mounts(Cell):
 
     def unmount(self, path: str, *, lazy: bool = False) -> None:
         self.run(["umount", *(["--lazy"] if lazy else []), path])
+
+    def unmount_all(self) -> None:
+        """Abort and detach every GlusterFS mount inside, in whatever state it is."""
+        lines = Path(f"/proc/{self.init}/mountinfo").read_text().splitlines()
+        entries = [line.split(" ") for line in lines if " - fuse.glusterfs " in line]
+        for entry in reversed(entries):
+            with contextlib.suppress(OSError):
+                self.write(f"{FUSECTL}/{entry[2].split(':')[1]}/abort", "1")
+            self.unmount(entry[4].replace("\\040", " "), lazy=True)
 
     def entry(self, path: str) -> list[str] | None:
         """The fields of the topmost line of mountinfo at path, or None."""

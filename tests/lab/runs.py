@@ -6,6 +6,7 @@ if, it lives in one of the run's network namespaces: that is how all are found, 
 ever killed.
 """
 
+import fcntl
 import json
 import os
 import secrets
@@ -72,9 +73,12 @@ def abandoned() -> list[Run]:
 
 def sweep() -> list[Run]:
     """Remove what dead runs left behind; returns them."""
-    runs = abandoned()
-    for run in runs:
-        remove(run)
+    STATE.mkdir(parents=True, exist_ok=True)
+    with (STATE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two may start at once, and would sweep the same
+        runs = abandoned()
+        for run in runs:
+            remove(run)
     return runs
 
 
@@ -83,7 +87,7 @@ def remove(run: Run) -> None:
     namespaces.kill_all(run.networks(), f"lab {run.id}")
     for name in namespaces.named(run.prefix):
         namespaces.delete(name)
-    cgroups.remove(run.prefix)
+    cgroups.remove(f"{run.prefix}*")
     shutil.rmtree(run.folder, ignore_errors=True)
     if run.folder.exists():
         shutil.rmtree(run.folder)
@@ -93,7 +97,7 @@ def leftovers(run: Run) -> list[str]:
     """What of the run is still on this machine, in words; empty after `remove`."""
     found = [f"process {pid}" for pid in run.processes()]
     found += [f"network namespace {name}" for name in namespaces.named(run.prefix)]
-    found += [f"control group {path}" for path in cgroups.named(run.prefix)]
+    found += [f"control group {path}" for path in cgroups.matching(f"{run.prefix}*")]
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     found += [f"mount {line}" for line in mounts if str(run.folder) in line]
     if run.folder.exists():

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from . import faults, runs
+from .attempts import HANGS, attempt
 from .client import Client
 from .cluster import Cluster
+from .jobs import RunningJob
 from .shell import LabError, until
 from .volume import Volume
 
@@ -26,15 +28,12 @@ sys.stdin.read()
 
 
 def test_a_client_reads_what_another_wrote(
-    cluster: Cluster, volume: Volume, client: Client
+    cluster: Cluster, standing: Volume, client: Client
 ) -> None:
-    client.mount(f"node1:/{volume.name}", "/mnt/a")
-    client.mount(f"node2:/{volume.name}", "/mnt/b")
+    client.mount(f"node1:/{standing.name}", "/mnt/a")
+    client.mount(f"node2:/{standing.name}", "/mnt/b")
     client.write("/mnt/a/file", "text")
     assert client.read("/mnt/b/file") == "text"
-    client.unmount("/mnt/a")
-    client.unmount("/mnt/b")
-    until(lambda: not client.left_behind(), 20, "the clients ended")
 
 
 def test_a_lab_killed_half_way_is_swept_and_disturbs_no_other(cluster: Cluster) -> None:
@@ -78,17 +77,17 @@ def test_signals_reach_the_program_inside(client: Client) -> None:
     assert client.left_behind() == []
 
 
-def test_a_mount_that_did_not_come_is_an_error(client: Client, volume: Volume) -> None:
+def test_a_mount_that_did_not_come_is_an_error(client: Client, standing: Volume) -> None:
     # mount(8) reports it or not, as the helper's look falls before or after the client's end.
     with pytest.raises(LabError, match=r"Mount failed|nothing is mounted"):
-        client.mount(f"node1:/{volume.name}/missing", "/mnt/a")
+        client.mount(f"node1:/{standing.name}/missing", "/mnt/a")
 
 
-def test_attach_from_another_process(cluster: Cluster, volume: Volume, client: Client) -> None:
+def test_attach_from_another_process(cluster: Cluster, standing: Volume, client: Client) -> None:
     argv = [sys.executable, "-m", "tests.lab", "status", "--lab", cluster.run.id]
     said = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     assert f"lab {cluster.run.id}" in said
-    assert volume.name in said
+    assert standing.name in said
     assert client.name in said
 
 
@@ -103,3 +102,37 @@ def test_a_silent_server_answers_nothing(cluster: Cluster, client: Client) -> No
     with faults.port_silent(server), pytest.raises(LabError, match="not done after 3 s"):
         client.run(connect, timeout=3)
     assert client.run(connect, check=False, timeout=20).returncode == 0
+
+
+@pytest.mark.parametrize("reopen", [False, True])
+def test_a_job_loses_nothing_it_was_promised(
+    standing: Volume, client: Client, reopen: bool
+) -> None:
+    client.mount(f"node1:/{standing.name}", "/mnt/a")
+    job = RunningJob(client, "/mnt/a", reopen=reopen)
+    with faults.bricks_killed(standing, standing.bricks[:2]):
+        until(lambda: job.report().failures, 30, "the job notices")
+    job.await_records(5)
+    report = job.stop()
+    assert report.missing == 0
+    assert {failure.error for failure in report.failures} == {"ENOTCONN"}
+    assert report.longest_stall > 0.1
+
+
+def test_a_job_notices_that_records_are_gone(standing: Volume, client: Client) -> None:
+    client.mount(f"node1:/{standing.name}", "/mnt/a")
+    job = RunningJob(client, "/mnt/a")
+    job.await_records(3)
+    client.run(["sh", "-c", "for file in /mnt/a/job-*; do truncate -s 5000 $file; done"])
+    report = job.stop()
+    assert report.missing
+    assert report.missing >= 3
+
+
+def test_attempts_name_the_outcome(standing: Volume, client: Client) -> None:
+    assert attempt(client, "listdir", "/etc") == "ok"
+    assert attempt(client, "listdir", "/missing") == "ENOENT"
+    client.mount(f"node1:/{standing.name}", "/mnt/a")
+    assert attempt(client, "write", "/mnt/a") == "ok"
+    with faults.client_frozen(client, "/mnt/a"):
+        assert attempt(client, "listdir", "/mnt/a", timeout=1) == HANGS
