@@ -112,11 +112,11 @@ class Executor:
         for _ in range(action.layers):
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)
         self._observer.forget()
-        self._tell(Event.DETACHED, action.describe(), path=action.path)
+        self._tell(Event.DETACHED, f"{action.describe()}: done", path=action.path)
 
     def _abort(self, action: Abort) -> None:
         if fuse.abort(action.minor):
-            self._tell(Event.ABORTED, action.describe(), minor=action.minor)
+            self._tell(Event.ABORTED, f"{action.describe()}: done", minor=action.minor)
             return
         # Without fusectl the end of the client does the same to the connection.
         if action.client is None or not proc.kill(action.client):

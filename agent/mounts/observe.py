@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Coroutine
 
 from agent.errors import AgentError
+from agent.events import Event
 from agent.model import Client, ClientState, MountEntry, Space
 from agent.mounts.clientwatch import ClientWatch
 from agent.mounts.edges import Edges, Settings
@@ -19,6 +20,7 @@ from agent.mounts.facts import (
     RECONFIRM_DEATH,
     Facts,
     ProbeSeen,
+    hung_after,
     serves,
 )
 from agent.mounts.serverwatch import ServerWatch
@@ -105,7 +107,9 @@ class Observer:
         """Monotonic seconds at which something is due that no event announces."""
         due = [now + self.settings.interval]
         if self._pending_since is not None:
-            due.append(self._pending_since + self.settings.wanted.probe_timeout)
+            wanted = self.settings.wanted
+            due.append(self._pending_since + wanted.probe_timeout)
+            due.append(self._pending_since + hung_after(wanted, self.ping_timeout))
         elif self._top is not None:
             due.append(self._probe_at)
         if self.watch is not None and self.watch.gone_at is not None:
@@ -165,9 +169,10 @@ class Observer:
             if self._child is None or self._child.exited.done():
                 self._child = self._edges.children.spawn(_PROBE, self.settings.key)
             self._child.send(encode(request))
-        except Busy:
+        except Busy as error:
             # The last worker still sits in an unanswered request on this very path: that is
             # the answer, until the kernel lets it go.
+            self._edges.report.emit(Event.WORKER_ABANDONED, str(error), mount=self.settings.name)
             self._child = None
             self._pending_since = now
             self._start(self._await_release(now))
