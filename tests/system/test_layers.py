@@ -1,4 +1,4 @@
-"""Unmounted by hand, covered, or mounted by somebody else: what the agent mends and what it leaves."""
+"""Unmounted by hand, covered, or mounted by somebody else: what is mended and what is left."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
