@@ -6,9 +6,11 @@ change the verdict calls `wake`.
 """
 
 import asyncio
+import zlib
 from collections.abc import Callable, Coroutine
 
 from agent.errors import AgentError
+from agent.events import Event
 from agent.model import Client, ClientState, MountEntry, Space
 from agent.mounts.clientwatch import ClientWatch
 from agent.mounts.edges import Edges, Settings
@@ -18,12 +20,12 @@ from agent.mounts.facts import (
     RECONFIRM_DEATH,
     Facts,
     ProbeSeen,
+    hung_after,
     serves,
 )
-from agent.mounts.servers import describe
+from agent.mounts.serverwatch import ServerWatch
 from agent.protocol import (
     BadMessage,
-    GraphView,
     ProbeReply,
     ProbeRequest,
     Step,
@@ -32,14 +34,13 @@ from agent.protocol import (
 )
 from agent.system.child import Busy, Child
 from agent.system.mountinfo import layers_at
-from agent.system.net import Outcome
 
 WRITE_EVERY = 60.0
 """Seconds, at least, between two writes of an idle host; up to a quarter more by chance."""
-SERVERS_EVERY = 15.0
-"""Seconds between looks at the volfile servers' port, likewise."""
-SPACE_LOW = 0.02
-"""Share of free space below which each probe writes, so that `full` is seen when it happens."""
+RETRY_WRITE = 10.0
+"""Seconds from a write that failed to the next, so that healing is seen when it happens."""
+SPACE_LOW = 64 << 20
+"""Bytes free below which writing is tried that often too, so that `full` is seen as it comes."""
 RETRY_WORKER = 1.0
 """Seconds until a probe worker that broke is started anew."""
 _PROBE = "probe"
@@ -58,15 +59,16 @@ class Observer:
         self._tasks: set[asyncio.Task[None]] = set()
         self._child: Child | None = None
         self._request_id = 0
-        self._next_servers_at = 0.0
-        self._servers: tuple[bool | None, str] = (None, "")
+        self._servers = ServerWatch(edges, wake)
+        # Two mounts of one volume must not take each other's file for a leftover.
+        path = settings.wanted.path.encode(errors="surrogateescape")
+        self._write_name = f"{edges.write_name}-{zlib.crc32(path):08x}"
         self._forget_layer()
 
     def _forget_layer(self) -> None:
         """Another mount is on top now: what was seen of the last one says nothing about it."""
         self.probe: ProbeSeen | None = None
         self.write: Step | None = None
-        self.graph: GraphView | None = None
         self.space: Space | None = None
         self._pending_since: float | None = None
         self._probe_at = 0.0
@@ -85,9 +87,8 @@ class Observer:
             self.watch.look(layers, now)
             if self._probe_due(now):
                 self._send_probe(top, now)
-            if now >= self._next_servers_at and self.settings.config is not None:
-                self._next_servers_at = now + SERVERS_EVERY * (1 + self._edges.jitter() / 4)
-                self._start(self._look_at_servers())
+            if self._servers.due(now):
+                self._start(self._servers.look(self.settings))
         watch = self.watch
         return Facts(
             layers=layers,
@@ -98,15 +99,17 @@ class Observer:
             client_gone_at=watch.gone_at if watch else None,
             client_stopped_at=watch.stopped_at if watch else None,
             identifying=watch is not None and watch.identifying,
-            servers_reachable=self._servers[0],
-            servers_detail=self._servers[1],
+            servers_reachable=self._servers.reachable,
+            servers_detail=self._servers.detail,
         )
 
     def next_look(self, now: float) -> float:
         """Monotonic seconds at which something is due that no event announces."""
         due = [now + self.settings.interval]
         if self._pending_since is not None:
-            due.append(self._pending_since + self.settings.wanted.probe_timeout)
+            wanted = self.settings.wanted
+            due.append(self._pending_since + wanted.probe_timeout)
+            due.append(self._pending_since + hung_after(wanted, self.ping_timeout))
         elif self._top is not None:
             due.append(self._probe_at)
         if self.watch is not None and self.watch.gone_at is not None:
@@ -158,7 +161,7 @@ class Observer:
         return now >= self._probe_at or unconfirmed or doubtful
 
     def _send_probe(self, top: MountEntry, now: float) -> None:
-        write_name = self._edges.write_name if self._write_due(now) else None
+        write_name = self._write_name if self._write_due(now) else None
         self._request_id += 1
         path = self.settings.wanted.path
         request = ProbeRequest(self._request_id, path, top.device, write_name)
@@ -166,9 +169,10 @@ class Observer:
             if self._child is None or self._child.exited.done():
                 self._child = self._edges.children.spawn(_PROBE, self.settings.key)
             self._child.send(encode(request))
-        except Busy:
+        except Busy as error:
             # The last worker still sits in an unanswered request on this very path: that is
             # the answer, until the kernel lets it go.
+            self._edges.report.emit(Event.WORKER_ABANDONED, str(error), mount=self.settings.name)
             self._child = None
             self._pending_since = now
             self._start(self._await_release(now))
@@ -178,17 +182,12 @@ class Observer:
             self._probe_at = now + RETRY_WORKER
             return
         self._pending_since = now
-        if write_name is not None:
-            self._write_at = now + WRITE_EVERY * (1 + self._edges.jitter() / 4)
         self._start(self._await_reply(self._child, request, now))
 
     def _write_due(self, now: float) -> bool:
         if self.settings.wanted.read_only or self._gone_at is not None:
             return False
-        if self.space is not None and self.space.free < SPACE_LOW * self.space.total:
-            return True
-        failed = self.write is not None and self.write.errno != 0 and not self.write.denied
-        return failed or now >= self._write_at
+        return now >= self._write_at
 
     async def _await_release(self, since: float) -> None:
         while (child := self._edges.children.get(_PROBE, self.settings.key)) is not None:
@@ -212,35 +211,29 @@ class Observer:
                 self._wake()
             return
         if child is self._child and self._pending_since == asked_at:
-            self._take(reply, request, asked_at)
+            self._take(reply, asked_at)
 
-    def _take(self, reply: ProbeReply, request: ProbeRequest, asked_at: float) -> None:
+    def _take(self, reply: ProbeReply, asked_at: float) -> None:
         now = self._edges.monotonic()
         self._pending_since = None
         self._probe_at = now + self.settings.interval * (0.9 + self._edges.jitter() / 5)
         self.probe = ProbeSeen(asked_at, now, reply)
-        if request.write_name is not None and reply.write is not None:
-            self.write = reply.write
+        if reply.write is not None:
+            self._take_write(reply.write, reply, now)
         if reply.statvfs is not None and reply.statvfs.errno == 0:
             self.space = Space(reply.total, reply.free)
         if reply.graph is not None:
-            self.graph = reply.graph
             self.ping_timeout = reply.graph.ping_timeout
         gone_at = self._gone_at
         if self.watch and gone_at is not None and asked_at >= gone_at and _works(reply):
             self.watch.disproved()
         self._wake()
 
-    async def _look_at_servers(self) -> None:
-        config = self.settings.config
-        if config is None:
-            return
-        contacts = await self._edges.servers.race(config.servers, self.settings.port)
-        reachable = any(c.outcome is Outcome.ANSWERED for c in contacts.values())
-        changed = self._servers[0] != reachable
-        self._servers = (reachable, describe(contacts.values()))
-        if changed:
-            self._wake()
+    def _take_write(self, write: Step, reply: ProbeReply, now: float) -> None:
+        self.write = write
+        troubled = (write.errno != 0 and not write.denied) or reply.free < SPACE_LOW
+        pause = RETRY_WRITE if troubled else WRITE_EVERY
+        self._write_at = now + pause * (1 + self._edges.jitter() / 4)
 
 
 def _identity(entry: MountEntry | None) -> tuple[int, tuple[int, int], str] | None:

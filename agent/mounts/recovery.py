@@ -101,12 +101,16 @@ Action = Detach | Abort | KillClient | Unmount | Mount | Forget
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator's file allows. own: the agent itself made the mount that is there."""
+    """What the operator's file allows.
+
+    own: the agent itself made the mount that lies on top; own_below: it made one below that.
+    """
 
     hung: Literal["report", "remount"]
     new_options: Literal["when-idle", "now", "manual"]
     removing: bool
     own: bool
+    own_below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +228,10 @@ def _remove(
     wanted: Wanted, facts: Facts, judgement: Judgement, policy: Policy, history: History, now: float
 ) -> Plan:
     path = wanted.path
-    ours = any(serves(entry, wanted) for entry in facts.layers)
-    if not ours or not policy.own:
+    if not facts.layers or not (policy.own or policy.own_below):
         return Plan((Forget(path),))
+    if not policy.own:
+        return Plan()  # what lies on top is somebody else's
     match judgement.verdict:
         case Verdict.DEAD:
             return Plan((Detach(path, _top_layers(wanted, facts), "dead"), Forget(path)))

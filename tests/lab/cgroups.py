@@ -3,8 +3,11 @@
 Two systemds in one group would take each other's processes for their own.
 """
 
-import contextlib
+import errno
+from functools import partial
 from pathlib import Path
+
+from .shell import until
 
 ROOT = Path("/sys/fs/cgroup")
 
@@ -37,12 +40,26 @@ def matching(pattern: str) -> list[Path]:
 
 
 def remove(pattern: str) -> None:
-    """Remove the groups that fit with all below them; they must be empty of processes."""
+    """Remove the groups that fit with all below them; their processes must be dead.
+
+    A group is busy for a moment more, until the last of them is reaped by whoever is its parent.
+    """
     for group in matching(pattern):
         below = [path for path in group.rglob("*") if path.is_dir()]
         for path in [*sorted(below, key=lambda path: -len(path.parts)), group]:
-            with contextlib.suppress(FileNotFoundError):
-                path.rmdir()
+            until(partial(_removed, path), 10, f"control group {path} is empty")
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError as error:
+        if error.errno == errno.EBUSY:
+            return False
+        raise
+    return True
 
 
 def _hierarchies() -> list[Path]:

@@ -97,11 +97,20 @@ class Host(Mounts):
         pairs = (line.partition("=") for line in shown.splitlines())
         return {key: value for key, _, value in pairs}
 
-    def journal(self, unit: str | None = None) -> list[dict[str, Any]]:
-        """The journal's entries since boot, oldest first, all fields; of one unit or of all."""
+    def journal(self, unit: str | None = None, after: str = "") -> list[dict[str, Any]]:
+        """The journal's entries since boot, oldest first, all fields; of one unit or of all.
+
+        after: a cursor; only what came later.
+        """
         of_unit = [f"--unit={unit}"] if unit else []
-        argv = ["journalctl", "--boot", "--output=json", "--all", "--no-pager", *of_unit]
+        since = [f"--after-cursor={after}"] if after else []
+        argv = ["journalctl", "--boot", "--output=json", "--all", "--no-pager", *of_unit, *since]
         return [json.loads(line) for line in self.run(argv).stdout.splitlines()]
+
+    def cursor(self) -> str:
+        """Where the journal ends now; "" while it is empty."""
+        said = self.run(["journalctl", "--lines=0", "--show-cursor"]).stdout
+        return said.partition("-- cursor: ")[2].strip()
 
     def install_unit(self, source: Path = REPOSITORY / "systemd/gluster-ml-agent.service") -> str:
         """Put a unit in place, with /usr/bin/gluster-ml-agent meaning the checkout's.
@@ -110,5 +119,9 @@ class Host(Mounts):
         """
         self.run(["ln", "-sfn", str(AGENT), "/usr/bin/gluster-ml-agent"])
         self.write(f"{UNITS}/{source.name}", source.read_text())
+        if REPOSITORY.is_relative_to("/tmp") or REPOSITORY.is_relative_to("/var/tmp"):
+            # PrivateTmp= would hide the checkout from the agent that is to run from it.
+            seen = f"[Service]\nBindReadOnlyPaths={REPOSITORY}\n"
+            self.write(f"{UNITS}/{source.name}.d/checkout.conf", seen)
         self.systemctl("daemon-reload")
         return source.name

@@ -137,16 +137,6 @@ class QuickAgent(Agent):
             self._process.wait(30)
             self._process = None
 
-    def release_mounts(self) -> None:
-        """Unmount what it left, as it should; until every client has ended."""
-        for entry in reversed(
-            self.machine.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()
-        ):
-            path, fstype = entry.split(" ")[4], entry.partition(" - ")[2].split(" ")[0]
-            if fstype == "fuse.glusterfs" and path.startswith("/mnt/"):
-                self.machine.unmount(path, lazy=True)
-        until(lambda: not self.machine.processes("glusterfs"), 30, "the clients have ended")
-
     def kill(self, number: int = signal.SIGKILL) -> None:
         assert self._process is not None
         self._process.send_signal(number)
@@ -179,6 +169,7 @@ class UnitAgent(Agent):
     def __init__(self, machine: Host) -> None:
         super().__init__(machine)
         self.host = machine
+        self.cursor = machine.cursor()
         machine.install_unit()
 
     def start(self) -> None:
@@ -201,9 +192,36 @@ class UnitAgent(Agent):
                 str(fields.get("GLUSTER_ML_VERDICT", "")),
                 str(fields.get("MESSAGE", "")),
             )
-            for fields in self.host.journal(UNIT)
+            for fields in self.host.journal(UNIT, self.cursor)
             if "GLUSTER_ML_EVENT" in fields
         ]
+
+    def drop_in(self, text: str) -> None:
+        """Settings of the unit's administrator, for the next start."""
+        self.host.write(f"/etc/systemd/system/{UNIT}.d/test.conf", text)
+        self.host.systemctl("daemon-reload")
+
+    def clean_up(self) -> None:
+        """Leave the host as if no agent had ever been there."""
+        self.stop()
+        self.host.run(["rm", "-rf", f"/etc/systemd/system/{UNIT}.d"])
+        self.host.systemctl("daemon-reload")
+        self.host.systemctl("reset-failed")
+        release_mounts(self.host)
+        for folder in sorted(self.host.path("/mnt").iterdir()):
+            inside = f"/mnt/{folder.name}"
+            self.host.run(["chattr", "-i", inside], check=False)
+            self.host.run(["rm", "-r", inside])
+        self.host.run(["rm", "-rf", "/run/gluster-ml", "/var/lib/gluster-ml", "/etc/gluster-ml"])
+
+
+def release_mounts(machine: Mounts) -> None:
+    """Unmount all below /mnt; until every client has ended."""
+    for entry in reversed(machine.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()):
+        path = entry.split(" ")[4]
+        if path.startswith("/mnt/"):
+            machine.unmount(path, lazy=True)
+    until(lambda: not machine.processes("glusterfs"), 30, "the clients have ended")
 
 
 def config(volume: str, **changes: str) -> str:

@@ -1,12 +1,19 @@
 """Agents on machines of the lab, as fixtures."""
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from tests.lab.client import Client
+from tests.lab.cluster import Cluster
 from tests.lab.host import Host
-from tests.system.agents import Agent, QuickAgent, UnitAgent
+from tests.lab.jobs import RunningJob
+from tests.lab.volume import Volume
+from tests.system.agents import Agent, QuickAgent, UnitAgent, release_mounts
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture
@@ -15,7 +22,7 @@ def quick_agent(client: Client) -> Iterator[QuickAgent]:
     made = QuickAgent(client)
     yield made
     made.stop()
-    made.release_mounts()
+    release_mounts(client)
 
 
 @pytest.fixture
@@ -30,3 +37,41 @@ def agent(request: pytest.FixtureRequest) -> Agent:
     kind = "unit_agent" if request.param == "systemd" else "quick_agent"
     made: Agent = request.getfixturevalue(kind)
     return made
+
+
+@pytest.fixture(scope="module")
+def shared_host(cluster: Cluster) -> Iterator[Host]:
+    """A host with systemd for all tests of a module: a boot costs seconds."""
+    made = cluster.add_host()
+    yield made
+    cluster.remove(made)
+
+
+@pytest.fixture(scope="module")
+def shared_volume(cluster: Cluster) -> Iterator[Volume]:
+    """A volume with three replicas for all tests of a module."""
+    made = cluster.create_volume(f"shared{next(_numbers)}", replica=3)
+    yield made
+    cluster.delete_volume(made)
+
+
+@pytest.fixture
+def bare_agent(shared_host: Host) -> Iterator[UnitAgent]:
+    """An agent on the module's host, which is cleaned up afterwards; not yet started."""
+    made = UnitAgent(shared_host)
+    yield made
+    made.clean_up()
+
+
+@pytest.fixture
+def start_job(bare_agent: UnitAgent) -> Iterator[Callable[..., RunningJob]]:
+    """Start a job below /mnt/a of the module's host; none outlives a test that failed."""
+    jobs: list[RunningJob] = []
+
+    def start(folder: str = "/mnt/a", **how: Any) -> RunningJob:
+        jobs.append(RunningJob(bare_agent.machine, folder, **how))
+        return jobs[-1]
+
+    yield start
+    for job in jobs:
+        job.process.abandon()
