@@ -7,7 +7,7 @@ is the one place that carries them out.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.model import ProcessId, Verdict
+from agent.model import ClientState, ProcessId, Verdict
 from agent.mounts.facts import Facts, Judgement, Wanted, serves
 
 DEATHS_WINDOW = 300.0
@@ -185,7 +185,13 @@ def _keep(
             actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
         case Verdict.DEAD:
             layers = _top_layers(wanted, facts)
-            actions = (Detach(path, layers, "dead"), Mount(path, "the client died"))
+            # A stopped client whose connection was aborted ends in no other way.
+            client = facts.client.process if facts.client.state is ClientState.ALIVE else None
+            actions = (
+                Detach(path, layers, "dead"),
+                *((KillClient(client),) if client else ()),
+                Mount(path, "the client died"),
+            )
         case Verdict.HUNG if policy.hung == "remount" and facts.top is not None:
             client = facts.client.process
             actions = (
