@@ -20,6 +20,7 @@ class ClientWatch:
     """The client of one layer; a new layer gets a new watch.
 
     gone_at, stopped_at: monotonic seconds at which its end, or its being stopped, was seen.
+    certain: it was found by a search, or seen alive; what only a record says may be out of date.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class ClientWatch:
         self.client = Client(ClientState.UNKNOWN)
         self.gone_at: float | None = None
         self.stopped_at: float | None = None
+        self.certain = False
         self._name = name
         self._layer = layer
         self._edges = edges
@@ -99,9 +101,11 @@ class ClientWatch:
         if client.process is not None:
             try:
                 self._watch = ProcessWatch(client.process, self._exited)
+                self.certain = self._watch.alive
             except OSError:  # no descriptor to spare: not known, rather than not watched
                 self.client = Client(ClientState.UNKNOWN)
         elif client.state is ClientState.GONE:
+            self.certain = True
             self.gone_at = self._edges.monotonic()
 
     def _exited(self) -> None:

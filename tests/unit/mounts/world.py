@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import Client, ClientState, MountEntry, MountStatus, Verdict
+from agent.model import Client, ClientState, MountEntry, MountStatus, ProcessId, Verdict
 from agent.mounts.edges import NO_FIELDS, Edges, Settings, from_config
 from agent.mounts.records import Records
 from agent.system.mounthost import MountRequest, Unit
@@ -192,6 +192,7 @@ class Probe:
 
     def __init__(self, world: World, kind: str, mount: str) -> None:
         self.kind, self.mount = kind, mount
+        self.process = ProcessId(0, 0)
         self.abandoned = False
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._world = world
