@@ -41,7 +41,7 @@ class Outage:
         return self.works - self.began
 
 
-def _ask(lines: Lines, words: object, answer: str) -> Facts:
+def ask(lines: Lines, words: object, answer: str) -> Facts:
     """Tell it something and await its answer, known by a key."""
     before = len(lines.all())
     lines.tell(words)
@@ -84,8 +84,8 @@ class Stage:
     def do(self, path: str, *steps: int | list[str]) -> Outage:
         """Let the hand take these steps while the poller looks at a path; when it worked again."""
         poller = self._pollers[path]
-        _ask(poller, "look", "watching")
-        answer = _ask(self._hand, steps, "began")
+        ask(poller, "look", "watching")
+        answer = ask(self._hand, steps, "began")
         what = f"{path} works again"
         until(lambda: "works" in poller.all()[-1], STEP, what)
         return Outage(answer["began"], answer["ended"], poller.all()[-1]["works"])
@@ -102,6 +102,10 @@ class Stage:
         self.agent.stop()
         self.agent.start()
         self.agent.await_verdict("healthy", "degraded", timeout=STEP)
+        self.quiet()
+
+    def quiet(self) -> None:
+        """Begin the next round with a mount table that has been quiet."""
         quiet(self.machine)
 
     def mount_by_hand(self, server: str, *more: str) -> list[str]:
