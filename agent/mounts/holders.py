@@ -16,44 +16,67 @@ DEADLINE = 20.0
 """Seconds for one search; it may wait for processes that are stuck themselves."""
 EVERY = 60.0
 """Seconds between searches while some are left."""
+MOST = 8
+"""Replaced mounts that are followed at once: each costs a look at all processes a minute."""
+
+Device = tuple[int, int]
+"""Major and minor, as in mountinfo."""
 
 
 class HolderSearch:
-    """Follows the holders of the mount that was replaced last."""
+    """Follows the holders of each mount that was replaced, of the MOST last ones."""
 
     def __init__(self, edges: Edges, chronicle: Chronicle) -> None:
-        self.found: tuple[Holder, ...] = ()
         self._edges = edges
         self._chronicle = chronicle
-        self._task: asyncio.Task[None] | None = None
+        self._found: dict[Device, tuple[Holder, ...]] = {}
+        self._tasks: dict[Device, asyncio.Task[None]] = {}
+        # Two workers of one kind on one mount are not to be had.
+        self._turn = asyncio.Lock()
+
+    @property
+    def found(self) -> tuple[Holder, ...]:
+        """Who was seen to hold any of them, each process once."""
+        rows = {holder.pid: holder for found in self._found.values() for holder in found}
+        return tuple(rows.values())
 
     def follow(self, name: str, facts: Facts) -> None:
         """Search for who holds the topmost layer of these facts, which has been detached."""
         top = facts.top
         if top is None:
             return
-        self.close()
-        self._task = asyncio.get_running_loop().create_task(
+        self._drop(top.device)
+        for device in [device for device, task in self._tasks.items() if task.done()]:
+            self._drop(device)
+        while len(self._tasks) >= MOST:
+            self._drop(next(iter(self._tasks)))
+        self._tasks[top.device] = asyncio.get_running_loop().create_task(
             self._follow(name, top.path, top.device)
         )
 
     def close(self) -> None:
         """Search no more."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+        for device in list(self._tasks):
+            self._drop(device)
 
-    async def _follow(self, name: str, path: str, device: tuple[int, int]) -> None:
+    def _drop(self, device: Device) -> None:
+        self._found.pop(device, None)
+        task = self._tasks.pop(device, None)
+        if task is not None:
+            task.cancel()
+
+    async def _follow(self, name: str, path: str, device: Device) -> None:
         told: set[int] = set()
         while not self._taken_again(device):
             try:
-                search = await self._edges.workers.holders(name, device, DEADLINE)
+                async with self._turn:
+                    search = await self._edges.workers.holders(name, device, DEADLINE)
             except (AgentError, OSError) as error:
                 self._chronicle.tell(
                     Event.FINDING, f"who still holds the replaced mount is not known: {error}"
                 )
                 return
-            self.found = search.found
+            self._found[device] = search.found
             for holder in search.found:
                 if holder.pid not in told:
                     told.add(holder.pid)
@@ -63,9 +86,9 @@ class HolderSearch:
             if not search.found and search.complete:
                 return
             await asyncio.sleep(EVERY)
-        self.found = ()
+        self._found.pop(device, None)
 
-    def _taken_again(self, device: tuple[int, int]) -> bool:
+    def _taken_again(self, device: Device) -> bool:
         """The kernel gives a device number to another mount only when nobody holds the old one."""
         return any(entry.device == device for entry in self._edges.mount_table())
 
