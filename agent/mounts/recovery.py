@@ -182,7 +182,7 @@ def _keep(
     path = wanted.path
     match judgement.verdict:
         case Verdict.ABSENT:
-            actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
+            actions: tuple[Action, ...] = (Mount(path, "it was not mounted"),)
         case Verdict.DEAD:
             layers = _top_layers(wanted, facts)
             # A stopped client whose connection was aborted ends in no other way.
