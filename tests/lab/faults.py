@@ -127,7 +127,10 @@ def brick_frozen(brick: Brick) -> Fault:
 
 
 def brick_full(brick: Brick) -> Fault:
-    """Its disk is full, to less than GlusterFS keeps in reserve; only for bricks with a brick_size."""
+    """Its disk is full, to less than GlusterFS keeps in reserve.
+
+    Only for bricks made with a brick_size.
+    """
     filler = f"{brick.mount_point}/{FILL}"
     dd = ["dd", "if=/dev/zero", f"of={filler}", "bs=1M", "status=none"]
     return Fault(

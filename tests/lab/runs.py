@@ -41,6 +41,23 @@ class Run:
     def prefix(self) -> str:
         return f"gml-{self.id}-"
 
+    @property
+    def owner(self) -> tuple[int, int] | None:
+        """Pid and start time of the process it belongs to; None: kept until `down`.
+
+        Raises OSError or ValueError where that was not yet written.
+        """
+        owner = json.loads((self.folder / "owner.json").read_text())
+        return None if owner is None else (int(owner[0]), int(owner[1]))
+
+    @property
+    def kept(self) -> bool:
+        """Whether it was brought up by hand, to live until `down`."""
+        try:
+            return self.owner is None
+        except (OSError, ValueError):
+            return False
+
     def networks(self) -> set[int]:
         """Its network namespaces, by inode."""
         return {namespaces.inode(name) for name in namespaces.named(self.prefix)}
@@ -128,14 +145,14 @@ def start_time(pid: int) -> int:
 
 def _owner_is_gone(run: Run) -> bool:
     try:
-        owner = json.loads((run.folder / "owner.json").read_text())
+        owner = run.owner
     except (OSError, ValueError):
         return not _is_starting(run)
     if owner is None:
         return False
     pid, started = owner
     try:
-        return start_time(int(pid)) != int(started)
+        return start_time(pid) != started
     except LabError:
         return True
 
