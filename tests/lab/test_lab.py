@@ -94,12 +94,26 @@ def test_a_mount_that_did_not_come_is_an_error(client: Client, standing: Volume)
         client.mount(f"node1:/{standing.name}/missing", "/mnt/a")
 
 
+def command(cluster: Cluster, name: str, *arguments: str) -> str:
+    argv = [sys.executable, "-m", "tests.lab", name, "--lab", cluster.run.id, *arguments]
+    return subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+
+
 def test_attach_from_another_process(cluster: Cluster, standing: Volume, client: Client) -> None:
-    argv = [sys.executable, "-m", "tests.lab", "status", "--lab", cluster.run.id]
-    said = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    said = command(cluster, "status")
     assert f"lab {cluster.run.id}" in said
     assert standing.name in said
     assert client.name in said
+    assert command(cluster, "shell", client.name, "hostname") == f"{client.name}\n"
+
+
+def test_faults_from_the_command_line(cluster: Cluster, standing: Volume) -> None:
+    assert "bricks_killed volume bricks" in command(cluster, "fault")
+    bricks = f"{standing.name}-0,{standing.name}-2"
+    command(cluster, "fault", "bricks_killed", standing.name, bricks)
+    assert [bool(brick.process()) for brick in standing.bricks] == [False, True, False]
+    command(cluster, "fault", "--end", "bricks_killed", standing.name, bricks)
+    assert all(brick.process() for brick in standing.bricks)
 
 
 def test_a_silent_server_answers_nothing(cluster: Cluster, client: Client) -> None:
