@@ -18,6 +18,9 @@ from agent.mounts.recovery import Abort, Action, Detach, Forget, History, Mount,
 from agent.mounts.status import status_of
 from agent.mounts.verdict import decide
 
+OVERSLEPT = 1.0
+"""Seconds; a keeper that wakes later than that was not let run: its own process stood still."""
+
 
 class Keeper:
     """One mount's keeper. `run` is its life; what it is told is heard between two of its steps.
@@ -100,6 +103,9 @@ class Keeper:
                 await self._waker.wait()
         except TimeoutError:
             pass
+        overslept = self._edges.monotonic() - max(until, now)
+        if overslept > OVERSLEPT:
+            self._observer.discount(overslept)
 
     def _facts(self, now: float) -> Facts:
         facts = self._observer.look(now)

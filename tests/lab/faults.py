@@ -159,7 +159,7 @@ def failing(volume: Volume, operations: Sequence[str]) -> Fault:
     """Every one of these operations fails in the client (debug.error-gen), each time differently.
 
     operations: GlusterFS' names: "write", "create", "readdirp", ... The error is one of a dozen,
-    by lot: GlusterFS 10.3 takes debug.error-number and ignores it. For EIO see disk_failing.
+    by lot: GlusterFS 10.3 takes debug.error-number and ignores it.
     """
 
     def begin() -> None:

@@ -201,6 +201,10 @@ class UnitAgent(Agent):
         self.host.write(f"/etc/systemd/system/{UNIT}.d/test.conf", text)
         self.host.systemctl("daemon-reload")
 
+    def unit_restarts(self) -> int:
+        """How often systemd has started it anew by itself."""
+        return int(self.host.unit(UNIT, "NRestarts")["NRestarts"])
+
     def clean_up(self) -> None:
         """Leave the host as if no agent had ever been there."""
         self.stop()
