@@ -37,11 +37,12 @@ def test_the_first_server_fails(
             # A client itself waits 10 s for a brick of a silent host.
             assert time.monotonic() - begun < 20
             assert mounted["server"] == "node2"
+            client = agent.machine.glusterfs("/mnt/a")
             job = stack.enter_context(training(agent.machine, reopen=True))
         agent.await_verdict("healthy")
         time.sleep(3)
         job.await_records(5)
-        assert agent.mount()["client_pid"] == mounted["client_pid"]
+        assert agent.machine.glusterfs("/mnt/a") == client
         assert agent.entries("detached") == agent.entries("unmounted") == []
         with faults.client_killed(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
