@@ -46,6 +46,14 @@ unit: venv ## tests without a cluster
 lab: venv ## tests on a real cluster, with real systemd hosts
 	$(PYTEST) tests/lab tests/system
 
+.PHONY: demo
+demo: venv ## real faults and recoveries on a real cluster, told as they happen; 2 minutes
+	$(BIN)/python -m tests.demo
+
+.PHONY: bench
+bench: venv ## figures against the native tools, with bounds; 20 minutes; docs/benchmarks.md
+	$(BIN)/python -m tests.bench
+
 .PHONY: clean
 clean: ## remove what the above made in this folder
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -7,10 +7,19 @@ from pathlib import Path
 
 from agent.errors import AgentError
 from agent.health import pausefile, statusfile
+from agent.model import Verdict
+
+TAKEN_UP = 15.0
+"""Seconds for the agent to take it up; a probe that is late at that moment may cost it 10."""
+POLL = 0.05
+"""Seconds between looks at its status."""
 
 
 def execute(args: argparse.Namespace) -> int:
-    """0 also where nothing was to be done."""
+    """0 once it is in force, also where nothing was to be done.
+
+    Whoever unmounts right after a pause must not find it mounted again.
+    """
     try:
         done = _pause(args) if args.command == "pause" else _resume(args)
     except OSError as error:
@@ -18,7 +27,8 @@ def execute(args: argparse.Namespace) -> int:
         raise AgentError(
             "state-directory", f"cannot {args.command} {args.mount}: {error.strerror}", hint
         ) from error
-    print(done + _unless_running(args.runtime_dir))
+    late = _await_agent(args.runtime_dir, args.mount, paused=args.command == "pause")
+    print(done + late)
     return 0
 
 
@@ -62,9 +72,26 @@ def _configured(file: str) -> set[str]:
     return set(load.load(files.read_file(file), file).config.mounts)
 
 
-def _unless_running(runtime_dir: Path) -> str:
-    try:
-        statusfile.check_current(statusfile.read(runtime_dir), time.time())
-    except AgentError:
-        return " (the agent isn't running now; it will see to it when it starts)"
-    return ""
+def _await_agent(runtime_dir: Path, name: str, *, paused: bool) -> str:
+    """Return when the running agent says so too; what to add where there is none.
+
+    Raises AgentError where it doesn't in time.
+    """
+    deadline = time.monotonic() + TAKEN_UP
+    while True:
+        try:
+            status = statusfile.read(runtime_dir)
+            statusfile.check_current(status, time.time())
+        except AgentError:
+            return " (the agent isn't running now; it will see to it when it starts)"
+        mount = next((mount for mount in status.mounts if mount.name == name), None)
+        if mount is None or (mount.verdict is Verdict.PAUSED) == paused:
+            return ""
+        if time.monotonic() >= deadline:
+            word = "paused" if paused else "resumed"
+            raise AgentError(
+                "not-taken-up",
+                f"the agent has not {word} {name} within {TAKEN_UP:.0f} s, but will",
+                f"see: gluster-ml-agent status {name}",
+            )
+        time.sleep(POLL)

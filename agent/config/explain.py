@@ -13,6 +13,7 @@ from agent.config.problems import Place, Problem, Several
 from agent.config.schema import Config, HealthConfig, MountConfig, ProbeConfig, RecoveryConfig
 from agent.config.tree import Tree, dotted
 
+NO_MOUNTS = "mounts: {} says that there are none"
 _NOT_YET = f"is not supported by this version ({__version__}); remove it"
 _LATER: dict[type[BaseModel], frozenset[str]] = {
     Config: frozenset({"identities"}),
@@ -109,6 +110,8 @@ def _model_at(place: Place) -> type[BaseModel]:
 
 
 def _example(place: Place) -> str:
+    if place == ("mounts",):
+        return f"; {NO_MOUNTS}"
     examples = {
         "volume": "model-store",
         "servers": "[node1, node2, node3]",

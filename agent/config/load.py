@@ -18,7 +18,6 @@ from agent.config.schema import Config
 from agent.config.tree import MAX_BYTES, Tree, TreeInvalid, dotted, read
 from agent.model import MountEntry
 
-_NONE = "mounts: {} says that there are none"
 _PATH_OPTIONS = ("log-file", "dump-fuse")
 
 
@@ -98,7 +97,7 @@ def _text(data: bytes) -> str:
         place = _position(data[: error.start])
         raise TreeInvalid(Problem(*place, "", "is not UTF-8; save it as UTF-8")) from None
     if not text.strip():
-        raise TreeInvalid(Problem(1, 1, "", f"is empty; {_NONE}"))
+        raise TreeInvalid(Problem(1, 1, "", f"is empty; {explain.NO_MOUNTS}"))
     return text
 
 
@@ -111,13 +110,9 @@ def _position(before: bytes) -> tuple[int, int]:
 def _shape(tree: Tree) -> Problem | None:
     """What is wrong with the file as a whole, where its parts can't be looked at."""
     if tree.value is None:
-        return Problem(1, 1, "", f"holds no settings, only comments or null; {_NONE}")
+        return Problem(1, 1, "", f"holds no settings, only comments or null; {explain.NO_MOUNTS}")
     if not isinstance(tree.value, dict):
         return Problem(*tree.value_at(()), "", "must be keys and values, beginning with mounts:")
-    if not tree.value and tree.problems:
-        return None
-    if "mounts" not in tree.value:
-        return Problem(*tree.value_at(()), "mounts", f"is missing; {_NONE}")
     return None
 
 

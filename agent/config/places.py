@@ -91,9 +91,14 @@ def conflicts(paths: Mapping[str, str]) -> list[tuple[str, str]]:
     return found
 
 
-def is_remote(fstype: str) -> bool:
-    """Whether a file system can hang for want of a server or a FUSE daemon."""
-    return fstype in _REMOTE or fstype == "fuse" or fstype.startswith("fuse.")
+def is_remote(entry: MountEntry) -> bool:
+    """Whether a mount can hang for want of a server or a FUSE daemon.
+
+    The root file system does not count: on a diskless host it is NFS, in a VM virtiofs, and when
+    it hangs, so does all else.
+    """
+    kind = entry.fstype
+    return entry.path != "/" and (kind in _REMOTE or kind == "fuse" or kind.startswith("fuse."))
 
 
 def above(path: str, table: Sequence[MountEntry]) -> MountEntry | None:
@@ -101,14 +106,14 @@ def above(path: str, table: Sequence[MountEntry]) -> MountEntry | None:
     remote = [
         entry
         for entry in table
-        if is_remote(entry.fstype) and entry.path != path and inside(path, entry.path)
+        if is_remote(entry) and entry.path != path and inside(path, entry.path)
     ]
     return max(remote, key=lambda entry: len(entry.path), default=None)
 
 
 def local_components(path: str, table: Sequence[MountEntry]) -> Iterator[str]:
     """/, /mnt, /mnt/a, ... up to path, ending before the first that is a network or FUSE mount."""
-    remote = {entry.path for entry in table if is_remote(entry.fstype)}
+    remote = {entry.path for entry in table if is_remote(entry)}
     current = "/"
     for part in ["", *path.strip("/").split("/")]:
         current = posixpath.join(current, part)

@@ -43,6 +43,9 @@ def run(config_path: Path, runtime_dir: Path, state_dir: Path) -> int:
     """Be the agent until SIGTERM. Raises AgentError if another one has the directory."""
     runtime_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
     state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):  # a disk that is full or read-only stops no agent
+        # So that inotify sees the very first pause; only the poll would see the directory appear.
+        pausefile.directory(state_dir).mkdir(mode=0o755, exist_ok=True)
     with _only_one(runtime_dir):
         asyncio.run(Daemon(config_path, runtime_dir, state_dir).run())
     return 0

@@ -119,7 +119,6 @@ class Reporting:
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
             client=status.client,
-            holders=status.holders,
         )
         return replace(status, advice=advice.advise(situation))
 

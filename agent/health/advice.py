@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.model import Brick, Holder, ProcessId, Verdict
+from agent.model import Brick, ProcessId, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,6 @@ class Situation:
     new_options: str = "when-idle"
     bricks: tuple[Brick, ...] | None = None
     client: ProcessId | None = None
-    holders: tuple[Holder, ...] = ()
 
     @property
     def volume_name(self) -> str:
@@ -111,15 +110,12 @@ def _read_only(s: Situation) -> str:
 
 
 def _stale_options(s: Situation) -> str:
+    quoted = shlex.quote(s.path)
     if s.new_options == "manual":
-        return f"when no job uses it: umount {shlex.quote(s.path)}; the agent mounts it anew"
+        return f"when no job uses it: umount {quoted}; the agent mounts it anew"
     if s.new_options == "now":
         return "the agent remounts it"
-    if not s.holders:
-        return "the agent remounts it as soon as nothing uses it"
-    pids = ", ".join(str(holder.pid) for holder in s.holders[:5])
-    more = f" and {len(s.holders) - 5} more" if len(s.holders) > 5 else ""
-    return f"the agent remounts it as soon as nothing uses it; now in use by pid {pids}{more}"
+    return f"the agent remounts it as soon as nothing uses it; who does: fuser -vm {quoted}"
 
 
 def _degraded(s: Situation) -> str:

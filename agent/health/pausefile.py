@@ -16,7 +16,11 @@ def directory(state_dir: Path) -> Path:
 
 def valid_name(name: str) -> bool:
     """Whether a mount can have this name: then it is safe as a file's name too."""
-    return mount_name(name) is None
+    try:
+        mount_name(name)
+    except ValueError:
+        return False
+    return True
 
 
 def paused(state_dir: Path) -> frozenset[str]:

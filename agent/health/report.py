@@ -46,7 +46,7 @@ def status_sentence(
     healthy = len(mounts) - len(bad)
     if healthy:
         parts.append(f"{healthy} healthy" if bad else f"{plural(healthy, 'mount')} healthy")
-    if not mounts:
+    if not mounts and (config.state is not ConfigState.REJECTED or config.fingerprint):
         parts.append(f"no mounts configured; edit {config.path}")
     return clean("; ".join([*_config_sentence(config), *parts]), MAX_SENTENCE)
 
@@ -58,6 +58,8 @@ def _one(mount: MountStatus, now: float, zone: tzinfo | None) -> str:
 
 def _config_sentence(config: ConfigStatus) -> list[str]:
     errors = plural(len(config.errors), "error")
+    if config.state is ConfigState.REJECTED and not config.fingerprint:
+        return [f"configuration rejected: {errors}, none is in force"]
     if config.state is ConfigState.REJECTED:
         return [f"configuration rejected: {errors}, the one before stays in force"]
     if config.state is ConfigState.LAST_GOOD:
@@ -149,10 +151,11 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
 
 
 def _holders(holders: tuple[Holder, ...]) -> Iterator[tuple[str, str]]:
+    """Of the old mount that was replaced: the one that is there now may well be healthy."""
     for position, holder in enumerate(holders[:MAX_HOLDERS]):
         where = f", {holder.where}" if holder.where else ""
-        how = f": {holder.how}" if holder.how else ""
-        words = f"pid {holder.pid} {holder.comm} (uid {holder.uid}{where}){how}"
+        how = f"{holder.how} on the old mount" if holder.how else "the old mount"
+        words = f"pid {holder.pid} {holder.comm} (uid {holder.uid}{where}): {how}"
         yield "" if position else "held by", words
     if len(holders) > MAX_HOLDERS:
         yield "", f"and {len(holders) - MAX_HOLDERS} more"

@@ -49,6 +49,7 @@ class Executor:
         self._observer = observer
         self._tell = chronicle.tell
         self._guard_told = ""
+        self._save_told = ""
 
     async def run(self, action: Action) -> None:
         """Do it and say so. Raises MountFailed, NoServer, InUse, ChildGone."""
@@ -80,22 +81,42 @@ class Executor:
         """
         record = self.record()
         if record.client is None:
-            self._edges.records.save(replace(record, device=device, client=process))
+            self._save(replace(record, device=device, client=process))
         return record.client in (None, process)
 
     def layers(self) -> tuple[MountEntry, ...]:
         """What is mounted at the path now, bottom to top."""
         return layers_at(self._edges.mount_table(), self.settings.wanted.path)
 
+    def forget_made(self) -> None:
+        """Nothing is mounted: whatever comes to lie there is not the mount on record."""
+        record = self.record()
+        if record.fingerprint:
+            self._save(replace(record, fingerprint="", device=None, client=None))
+
+    def _save(self, record: Record) -> None:
+        """A full disk must not keep a mount from being healed: without the file it goes on."""
+        try:
+            self._edges.records.save(record)
+            self._save_told = ""
+        except OSError as error:
+            if str(error) != self._save_told:
+                self._save_told = str(error)
+                self._tell(
+                    Event.FINDING,
+                    f"the record of {record.path} can't be kept: {error}; an agent that starts "
+                    "later would take the mount for somebody else's",
+                )
+
     async def _detach(self, action: Detach) -> None:
         for _ in range(action.layers):
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)
         self._observer.forget()
-        self._tell(Event.DETACHED, action.describe(), path=action.path)
+        self._tell(Event.DETACHED, f"{action.describe()}: done", path=action.path)
 
     def _abort(self, action: Abort) -> None:
         if fuse.abort(action.minor):
-            self._tell(Event.ABORTED, action.describe(), minor=action.minor)
+            self._tell(Event.ABORTED, f"{action.describe()}: done", minor=action.minor)
             return
         # Without fusectl the end of the client does the same to the connection.
         if action.client is None or not proc.kill(action.client):
@@ -154,7 +175,7 @@ class Executor:
         unit = await self._edges.host.administrator_unit(action.path)
         fingerprint = "" if unit else self.settings.wanted.fingerprint
         record = replace(record, fingerprint=fingerprint, device=None, client=None)
-        self._edges.records.save(record)
+        self._save(record)
         try:
             if unit:
                 await self._edges.host.start_unit(unit, action.path, MOUNT_TIMEOUT)
@@ -163,7 +184,7 @@ class Executor:
                 await self._edges.host.mount(request, MOUNT_TIMEOUT)
             top = self._verify(record)
         except MountFailed as error:
-            self._edges.records.save(replace(record, fingerprint="", guarded=False))
+            self._save(replace(record, fingerprint="", guarded=False))
             raise self._explained(error, clientlog.cause(clientlog.tail(log, since))) from error
         by = f" by {unit.origin}" if unit else ""
         self._tell(
@@ -180,7 +201,7 @@ class Executor:
         layers = self.layers()
         if not layers or not serves(layers[-1], self.settings.wanted):
             raise MountFailed(f"mount reported success, but nothing is mounted at {record.path}")
-        self._edges.records.save(replace(record, device=layers[-1].device))
+        self._save(replace(record, device=layers[-1].device))
         return layers[-1]
 
     def _explained(self, error: MountFailed, cause: str) -> MountFailed:

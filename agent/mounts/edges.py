@@ -89,10 +89,10 @@ class Settings:
         """TCP port of glusterd on the volfile servers."""
         return self.config.port if self.config else GLUSTERD_PORT
 
-    def policy(self, *, own: bool) -> Policy:
-        """What the operator allows now."""
+    def policy(self, *, own: bool, own_below: bool) -> Policy:
+        """What the operator allows now; see Policy for what is the agent's own."""
         if self.config is None:
-            return Policy("report", "manual", removing=True, own=own)
+            return Policy("report", "manual", removing=True, own=own, own_below=own_below)
         recovery = self.config.recovery
         return Policy(recovery.hung, recovery.new_options, removing=False, own=own)
 

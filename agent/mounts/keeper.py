@@ -11,12 +11,15 @@ from agent.mounts.act import Executor, InUse, NoServer
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.evidence import hung_evidence
-from agent.mounts.facts import Facts, Judgement
+from agent.mounts.facts import Facts, Judgement, serves
 from agent.mounts.holders import HolderSearch
 from agent.mounts.observe import Observer
 from agent.mounts.recovery import Abort, Action, Detach, Forget, History, Mount, Unmount
 from agent.mounts.status import status_of
 from agent.mounts.verdict import decide
+
+OVERSLEPT = 1.0
+"""Seconds; a keeper that wakes later than that was not let run: its own process stood still."""
 
 
 class Keeper:
@@ -43,6 +46,7 @@ class Keeper:
         self._layer: tuple[int, int] | None = None
         self._dead_layer: tuple[int, int] | None = None
         self._own = False
+        self._own_below = False
 
     def wake(self) -> None:
         """Something may have changed: look again."""
@@ -77,11 +81,12 @@ class Keeper:
             return None
         self._note(judgement, facts, now)
         self._edges.report.changed(self._status(judgement, facts))
-        policy = self.settings.policy(own=self._own)
+        policy = self.settings.policy(own=self._own, own_below=self._own_below)
         plan = recovery.plan(self.settings.wanted, facts, judgement, policy, self._history, now)
         if plan.actions:
             failed = await self._act(plan.actions, facts, judgement)
-            self._layer = None  # another mount may lie there now, under the numbers of the old
+            # Another mount may lie there now, under the numbers of the old: its death is another.
+            self._layer = self._dead_layer = None
             self.wake()
             if not failed:
                 return None
@@ -98,6 +103,9 @@ class Keeper:
                 await self._waker.wait()
         except TimeoutError:
             pass
+        overslept = self._edges.monotonic() - max(until, now)
+        if overslept > OVERSLEPT:
+            self._observer.discount(overslept)
 
     def _facts(self, now: float) -> Facts:
         facts = self._observer.look(now)
@@ -116,11 +124,11 @@ class Keeper:
     def _recognise(self, facts: Facts) -> None:
         """Is the mount that now lies on top the agent's own? Its record says so."""
         top = facts.top
-        self._own = False
+        record = self._executor.record()
+        made = [serves(e, self.settings.wanted) and record.made(e) for e in facts.layers]
+        self._own, self._own_below = made[-1:] == [True], any(made[:-1])
         if top is None or self._observer.watch is None:
             return
-        record = self._executor.record()
-        self._own = record.made(top)
         if self._own and record.client is not None and record.device == top.device:
             self._observer.watch.expect(record.client)
         if record.device != top.device or self._chronicle.judgement is None:
@@ -136,6 +144,8 @@ class Keeper:
         if verdict is Verdict.DEAD and self._dead_layer != self._layer:
             self._dead_layer = self._layer
             self._history = recovery.note_death(self._history, now, self._edges.jitter())
+        if verdict is Verdict.ABSENT:
+            self._executor.forget_made()
         if verdict.usable:
             self._history = recovery.note_usable(self._history)
             self._attempt_error = ""
@@ -145,7 +155,7 @@ class Keeper:
 
     def _status(self, judgement: Judgement, facts: Facts) -> MountStatus:
         return replace(
-            status_of(self.settings, judgement, facts, self._observer.graph, self._observer.space),
+            status_of(self.settings, judgement, facts, self._observer.space),
             since=self._chronicle.since,
             adopted=facts.top is not None and self._observer.watch is not None and not self._own,
             holders=self._holders.found,

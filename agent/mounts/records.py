@@ -5,6 +5,7 @@ configuration changes keeps its record. Written before a mount is made and again
 which one it became: an agent that dies between the two still recognises it.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -47,6 +48,7 @@ class Records:
     def __init__(self, state_dir: Path) -> None:
         self._dir = state_dir / "mounts"
         self._boot_id = BOOT_ID.read_text().strip()
+        self._known: dict[tuple[str, str], Record | None] = {}
 
     def new(self, name: str, path: str, volume: str) -> Record:
         """A record for a mount that doesn't have one."""
@@ -54,6 +56,12 @@ class Records:
 
     def load(self, path: str, volume: str) -> Record | None:
         """The record of a volume's mount at a path; of a former boot's only the guard counts."""
+        key = (path, volume)
+        if key not in self._known:
+            self._known[key] = self._read(path, volume)
+        return self._known[key]
+
+    def _read(self, path: str, volume: str) -> Record | None:
         try:
             fields = json.loads(self._file(path, volume).read_bytes())
             record = _record(fields)
@@ -70,7 +78,8 @@ class Records:
         return record
 
     def save(self, record: Record) -> None:
-        """Keep the record, atomically."""
+        """Keep the record, atomically. Raises OSError; it is known then all the same."""
+        self._known[record.path, record.volume] = record
         self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(
             self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600
@@ -78,7 +87,9 @@ class Records:
 
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""
-        self._file(record.path, record.volume).unlink(missing_ok=True)
+        self._known.pop((record.path, record.volume), None)
+        with contextlib.suppress(OSError):  # a read-only disk; the mount is gone all the same
+            self._file(record.path, record.volume).unlink()
 
     def all(self) -> tuple[Record, ...]:
         """Every record, for mounts that were taken out of the file while no agent ran."""

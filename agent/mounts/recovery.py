@@ -7,7 +7,7 @@ is the one place that carries them out.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.model import ProcessId, Verdict
+from agent.model import ClientState, ProcessId, Verdict
 from agent.mounts.facts import Facts, Judgement, Wanted, serves
 
 DEATHS_WINDOW = 300.0
@@ -101,12 +101,16 @@ Action = Detach | Abort | KillClient | Unmount | Mount | Forget
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator's file allows. own: the agent itself made the mount that is there."""
+    """What the operator's file allows.
+
+    own: the agent itself made the mount that lies on top; own_below: it made one below that.
+    """
 
     hung: Literal["report", "remount"]
     new_options: Literal["when-idle", "now", "manual"]
     removing: bool
     own: bool
+    own_below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,13 @@ def _keep(
             actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
         case Verdict.DEAD:
             layers = _top_layers(wanted, facts)
-            actions = (Detach(path, layers, "dead"), Mount(path, "the client died"))
+            # A stopped client whose connection was aborted ends in no other way.
+            client = facts.client.process if facts.client.state is ClientState.ALIVE else None
+            actions = (
+                Detach(path, layers, "dead"),
+                *((KillClient(client),) if client else ()),
+                Mount(path, "the client died"),
+            )
         case Verdict.HUNG if policy.hung == "remount" and facts.top is not None:
             client = facts.client.process
             actions = (
@@ -218,9 +228,10 @@ def _remove(
     wanted: Wanted, facts: Facts, judgement: Judgement, policy: Policy, history: History, now: float
 ) -> Plan:
     path = wanted.path
-    ours = any(serves(entry, wanted) for entry in facts.layers)
-    if not ours or not policy.own:
+    if not facts.layers or not (policy.own or policy.own_below):
         return Plan((Forget(path),))
+    if not policy.own:
+        return Plan()  # what lies on top is somebody else's
     match judgement.verdict:
         case Verdict.DEAD:
             return Plan((Detach(path, _top_layers(wanted, facts), "dead"), Forget(path)))

@@ -3,7 +3,6 @@
 from agent.model import Brick, ClientState, MountStatus, Space, Verdict
 from agent.mounts.edges import Settings
 from agent.mounts.facts import Facts, Judgement, serves
-from agent.protocol import GraphView
 from agent.system.mountinfo import parse_source
 
 
@@ -11,7 +10,6 @@ def status_of(
     settings: Settings,
     judgement: Judgement,
     facts: Facts,
-    graph: GraphView | None,
     space: Space | None,
 ) -> MountStatus:
     """The status as far as the facts of this moment give it; `since` is left to the caller."""
@@ -30,7 +28,7 @@ def status_of(
         observed=judgement.observed,
         server=source.server if source else None,
         client=facts.client.process if alive else None,
-        bricks=None if graph is None else tuple(Brick(*brick) for brick in graph.bricks),
+        bricks=_bricks(judgement, facts),
         space=space,
         findings=judgement.findings,
         pending=_pending(settings, judgement),
@@ -39,9 +37,16 @@ def status_of(
     )
 
 
+def _bricks(judgement: Judgement, facts: Facts) -> tuple[Brick, ...] | None:
+    """From the newest answer only: without quorum, or while none comes, no one knows."""
+    late = (judgement.observed or judgement.verdict) in (Verdict.DEAD, Verdict.HUNG, Verdict.SLOW)
+    graph = facts.probe.reply.graph if facts.probe and not late else None
+    return None if graph is None else tuple(Brick(*brick) for brick in graph.bricks)
+
+
 def _pending(settings: Settings, judgement: Judgement) -> str:
     if settings.config is None:
-        return "it was taken out of the file, and is unmounted when nothing uses it"
+        return ""  # `removing` says it
     if Verdict.STALE_OPTIONS not in (judgement.verdict, judgement.observed):
         return ""
     match settings.config.recovery.new_options:

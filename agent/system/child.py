@@ -56,7 +56,8 @@ class Child:
         self._complaint = ""
         self._channel, theirs = socket.socketpair()
         self._channel.setblocking(False)  # noqa: FBT003
-        # The pipe bounds what is kept of stderr; a worker that says more gets EAGAIN.
+        # The pipe bounds what is kept of stderr: a worker that says more gets EAGAIN. By its
+        # end the kernel tells the worker that this process is gone (agent/worker/channel.py).
         self._stderr, their_stderr = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             self._process = subprocess.Popen(
@@ -204,25 +205,26 @@ class Children:
     """All workers of the daemon: at most one a mount and kind, until the old one was reaped."""
 
     def __init__(self) -> None:
-        self._living: dict[tuple[str, str], Child] = {}
+        self._started: list[Child] = []
 
     @property
     def living(self) -> tuple[Child, ...]:
         """Every worker not reaped yet, those given up among them."""
-        return tuple(self._living.values())
+        self._started = [child for child in self._started if not child.exited.done()]
+        return tuple(self._started)
 
     def get(self, kind: str, mount: str) -> Child | None:
         """The living worker of that kind on that mount, given up or not."""
-        return self._living.get((kind, mount))
+        return next(
+            (child for child in self.living if (child.kind, child.mount) == (kind, mount)), None
+        )
 
     def spawn(self, kind: str, mount: str) -> Child:
         """Start `agent/worker/<kind>.py`. Raises Busy, or OSError if no process can be made."""
-        key = (kind, mount)
-        if key in self._living:
-            raise Busy(self._living[key])
+        if (living := self.get(kind, mount)) is not None:
+            raise Busy(living)
         child = Child(kind, mount)
-        self._living[key] = child
-        child.exited.add_done_callback(lambda _: self._living.pop(key, None))
+        self._started.append(child)
         return child
 
     async def run_once(

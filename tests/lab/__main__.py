@@ -34,6 +34,7 @@ def _parser() -> argparse.ArgumentParser:
     up = command("up", _up, "bring up servers, a replica 3 volume `vol` and a quick client")
     up.add_argument("--servers", type=int, default=3)
     up.add_argument("--family", choices=["inet", "inet6"], default="inet")
+    up.add_argument("--hosts", type=int, default=0, help="GPU hosts with real systemd, too")
     for name, run, text in (
         ("down", _down, "end a lab and remove all of it"),
         ("status", _status, "what runs where"),
@@ -56,6 +57,8 @@ def _up(arguments: argparse.Namespace) -> None:
     lab = Cluster.start(arguments.servers, family=arguments.family, keep=True)
     lab.create_volume("vol", replica=min(arguments.servers, 3))
     lab.add_client()
+    for _ in range(arguments.hosts):
+        lab.add_host()
     _show(lab)
 
 

@@ -24,13 +24,17 @@ PACKAGES = (
 RELEASE = "bookworm"
 
 
+def is_built(release: str = RELEASE) -> bool:
+    """Whether `tree` is a matter of a moment."""
+    return _place(release).exists()
+
+
 def tree(release: str = RELEASE) -> Path:
     """The base tree of that Debian release; builds it where it isn't cached, in some minutes.
 
     Raises LabError with what debootstrap said.
     """
-    digest = hashlib.sha256(",".join(PACKAGES).encode()).hexdigest()[:12]
-    wanted = CACHE / f"{release}-{digest}"
+    wanted = _place(release)
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # a second run waits for the first one's tree
@@ -39,12 +43,20 @@ def tree(release: str = RELEASE) -> Path:
     return wanted
 
 
+def _place(release: str) -> Path:
+    digest = hashlib.sha256(",".join(PACKAGES).encode()).hexdigest()[:12]
+    return CACHE / f"{release}-{digest}"
+
+
 def _build(release: str, wanted: Path) -> None:
     """Build beside it and rename: a tree that is there is whole."""
     draft = Path(tempfile.mkdtemp(prefix="draft-", dir=CACHE))
     include = f"--include={','.join(PACKAGES)}"
+    # Killed half way, all it started and mounted in the draft (/proc, /sys) is gone with it.
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     try:
-        run(["debootstrap", "--variant=minbase", include, release, str(draft)], timeout=1800)
+        command = ["debootstrap", "--variant=minbase", include, release, str(draft)]
+        run([*apart, *command], timeout=1800)
         for archive in (draft / "var/cache/apt/archives").glob("*.deb"):
             archive.unlink()
         draft.chmod(0o755)

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from . import network
+from . import cgroups, network
 from .cell import Cell, Process
 from .client import FUSECTL, Mounts
 from .server import PORT, Server
@@ -155,27 +155,27 @@ def root_squashed(volume: Volume) -> Fault:
     return option_set(volume, "server.root-squash", "on")
 
 
-def failing(volume: Volume, operations: Sequence[str], error: str = "EIO") -> Fault:
-    """Every one of these operations fails in the client (debug.error-gen).
+def failing(volume: Volume, operations: Sequence[str]) -> Fault:
+    """Every one of these operations fails in the client (debug.error-gen), each time differently.
 
-    operations: GlusterFS' names: "open", "writev", "create", ... error: a name of errno(3).
+    operations: GlusterFS' names: "write", "create", "readdirp", ... The error is one of a dozen,
+    by lot: GlusterFS 10.3 takes debug.error-number and ignores it.
     """
 
     def begin() -> None:
         volume.set("debug.error-failure", "100")
-        volume.set("debug.error-number", error)
         volume.set("debug.error-fops", ",".join(operations))
         volume.set("debug.error-gen", "client")
 
     def end() -> None:
-        for part in ("gen", "fops", "number", "failure"):
+        for part in ("gen", "fops", "failure"):
             volume.reset(f"debug.error-{part}")
 
     return Fault(begin, end)
 
 
 def delayed(volume: Volume, operations: Sequence[str], seconds: float) -> Fault:
-    """Every one of these operations takes that much longer (debug.delay-gen, in the bricks)."""
+    """Every one of these operations takes that much longer (debug.delay-gen, in the client)."""
 
     def begin() -> None:
         volume.set("delay-gen.delay-percentage", "100")
@@ -203,6 +203,18 @@ def client_killed(host: Mounts, path: str) -> Fault:
         until(lambda: process not in host.processes(), 30, f"client of {path} ended")
 
     return Fault(kill)
+
+
+def client_out_of_memory(host: Mounts, path: str) -> Fault:
+    """The kernel's OOM killer takes the mount's client, as soon as it needs a page more."""
+    group = cgroups.memory_group(f"{host.netns}-oom")
+
+    def begin() -> None:
+        process = host.glusterfs(path)
+        cgroups.starve(group, process.pid)
+        until(lambda: process not in host.processes(), 30, f"client of {path} ended")
+
+    return Fault(begin, lambda: cgroups.remove(f"{host.netns}-oom"))
 
 
 def client_frozen(host: Mounts, path: str) -> Fault:

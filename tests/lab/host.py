@@ -119,5 +119,9 @@ class Host(Mounts):
         """
         self.run(["ln", "-sfn", str(AGENT), "/usr/bin/gluster-ml-agent"])
         self.write(f"{UNITS}/{source.name}", source.read_text())
+        if REPOSITORY.is_relative_to("/tmp") or REPOSITORY.is_relative_to("/var/tmp"):
+            # PrivateTmp= would hide the checkout from the agent that is to run from it.
+            seen = f"[Service]\nBindReadOnlyPaths={REPOSITORY}\n"
+            self.write(f"{UNITS}/{source.name}.d/checkout.conf", seen)
         self.systemctl("daemon-reload")
         return source.name

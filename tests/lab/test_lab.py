@@ -1,5 +1,6 @@
 """The lab itself: it comes up, its faults are what they say, and nothing stays behind."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from . import faults, runs
+from . import cgroups, faults, runs
 from .attempts import HANGS, attempt
 from .client import Client
 from .cluster import Cluster
@@ -34,6 +35,16 @@ def test_a_client_reads_what_another_wrote(
     client.mount(f"node2:/{standing.name}", "/mnt/b")
     client.write("/mnt/a/file", "text")
     assert client.read("/mnt/b/file") == "text"
+
+
+def test_a_control_group_goes_when_its_last_process_has_left() -> None:
+    prefix = f"gml-test-{os.getpid()}-"
+    groups = cgroups.create(f"{prefix}host")
+    with subprocess.Popen(["sleep", "0.5"]) as process:
+        for group in groups:
+            (group / "cgroup.procs").write_text(str(process.pid))
+        cgroups.remove(f"{prefix}*")
+    assert cgroups.matching(f"{prefix}*") == []
 
 
 def test_a_lab_killed_half_way_is_swept_and_disturbs_no_other(cluster: Cluster) -> None:

@@ -127,6 +127,8 @@ class QuickAgent(Agent):
         return ["RUNTIME_DIRECTORY=/run/gluster-ml", "STATE_DIRECTORY=/var/lib/gluster-ml"]
 
     def start(self) -> None:
+        if self._process is not None:  # it was killed
+            self._process.wait(30)
         with self._log.open("a") as log:
             self._process = self.machine.popen(
                 ["env", *self._environment(), str(AGENT), "run"], stdout=log, stderr=log

@@ -1,4 +1,4 @@
-"""Unmounted by hand, covered, or mounted by somebody else: what is mended and what is left."""
+"""Mounts unmounted by hand, covered by another, or made by somebody else than the agent."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -223,10 +223,28 @@ def test_a_worker_stuck_in_the_kernel_is_given_up(
         # The client took the request and waits for the bricks: not even SIGKILL ends the worker.
         assert driver("footprint")["children"] == 1
         assert driver("close")["seconds"] < 5
-        assert worker in [process.inner for process in client.processes()]
+        assert has(client, worker)
     finally:
         for fault in frozen:
             fault.end()
+
+
+def test_a_worker_dies_with_the_daemon_though_the_mount_is_frozen(
+    client: Client, volume: Volume, driver: Driver
+) -> None:
+    path = mounted(client, volume)
+    driver("probe", path=path)
+    with faults.client_frozen(client, path):
+        daemon = Driver(client)
+        worker = daemon("ask", path=path)["pid"]
+        assert daemon("hear", path=path, timeout=1)["late"]
+        daemon.process.kill()
+        daemon.process.communicate(timeout=60)
+        until(lambda: not has(client, worker), 60, "the worker ended")
+
+
+def has(client: Client, inner: int) -> bool:
+    return inner in [process.inner for process in client.processes()]
 
 
 def test_what_was_given_up_is_reaped_when_the_mount_thaws(

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import agent
+from agent.cli import pause
+from agent.cli.main import main
 from agent.health import pausefile, statusfile
 from agent.model import AgentStatus, ConfigState, ProcessId, Verdict
 from tests.unit.health.samples import HEALTHY, HUNG, agent_status, config
@@ -187,16 +189,43 @@ def test_wait_for_a_mount_that_the_agent_does_not_know(host: Host) -> None:
     assert "agent.yaml:1:2: wrong" in err
 
 
+PAUSED = replace(HUNG, verdict=Verdict.PAUSED, observed=Verdict.HUNG)
+
+
 def test_pause_and_resume(host: Host) -> None:
-    host.say(HUNG)
+    host.say(PAUSED)
     code, out, _ = host.call("pause", "model-share")
     assert code == 0
     assert "gluster-ml-agent resume model-share" in out
     assert pausefile.paused(host.state_dir) == {"model-share"}
     assert host.call("pause", "model-share")[:2] == (0, "model-share was paused before\n")
+    host.say(HUNG)
     assert host.call("resume", "model-share")[:2] == (0, "model-share is resumed\n")
     assert pausefile.paused(host.state_dir) == frozenset()
     assert host.call("resume", "model-share")[:2] == (0, "model-share was not paused\n")
+
+
+def test_pause_ends_only_when_the_agent_has_taken_it_up(host: Host) -> None:
+    host.say(HUNG)
+    with host.start("pause", "model-share") as process:
+        deadline = time.monotonic() + 30
+        while not pausefile.paused(host.state_dir) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+        host.say(PAUSED)
+        assert process.wait(30) == 0
+
+
+def test_pause_says_when_the_agent_does_not_take_it_up(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.say(HUNG)
+    monkeypatch.setattr(pause, "TAKEN_UP", 0.2)
+    monkeypatch.setenv("RUNTIME_DIRECTORY", str(host.run_dir))
+    monkeypatch.setenv("STATE_DIRECTORY", str(host.state_dir))
+    assert main(["pause", "model-share"]) == 1
+    assert "has not paused model-share" in capsys.readouterr().err
 
 
 def test_pause_knows_a_mount_from_the_file_while_no_agent_runs(host: Host) -> None:

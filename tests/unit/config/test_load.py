@@ -155,6 +155,7 @@ BROKEN = [
     ("mounts: none", "1:9: mounts: must be a mapping of keys"),
     ("health: {}", "1:1: mounts: is missing; mounts: {} says that there are none"),
     ("{}", "1:1: mounts: is missing; mounts: {} says that there are none"),
+    ("{mounts: }", "1:9: mounts: is empty; write mounts: {} for none"),
     ("- a", "1:1: must be keys and values, beginning with mounts:"),
     ("text", "1:1: must be keys and values, beginning with mounts:"),
     (b"mounts: {}\n\0", "2:1: holds a NUL byte: is it text?"),
@@ -243,6 +244,13 @@ def test_broken(text: str | bytes, said: str) -> None:
 def test_a_half_written_file_names_only_places_in_itself() -> None:
     for cut in range(len(GOOD)):
         check_places(GOOD[:cut], outcome(GOOD[:cut]))
+
+
+def test_a_misspelt_mounts_is_both_missing_and_unknown() -> None:
+    assert lines("mount: {}\nhealth: {}") == [
+        "agent.yaml:1:1: mount: is no key here; did you mean mounts?",
+        "agent.yaml:1:1: mounts: is missing; mounts: {} says that there are none",
+    ]
 
 
 def test_no_secret_is_echoed() -> None:

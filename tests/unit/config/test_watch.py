@@ -173,7 +173,7 @@ def test_configmap_swaps_its_symlink_twice(tmp_path: Path) -> None:
 def test_a_slow_writer_is_told_once_it_rests(config: Path) -> None:
     async def test() -> None:
         changes = Changes()
-        async with watch_file(str(config), changes, poll=3600, settle=1.0, settle_limit=60) as w:
+        async with watch_file(str(config), changes, poll=3600, settle=3.0, settle_limit=60) as w:
             await armed(w)
             for _ in range(8):
                 in_place(config)

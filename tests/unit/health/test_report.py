@@ -24,7 +24,7 @@ model-share: hung since 14:02 (3 min)
   bricks   2 of 3 connected; not connected: node2:/bricks/b1
   space    1.0 TiB free of 3.0 TiB (33 %)
   recovery 2 times; last: client died; back after 0.2 s by node2
-  held by  pid 900 python (uid 20001, docker 3f2a): open file
+  held by  pid 900 python (uid 20001, docker 3f2a): open file on the old mount
 
 datasets: healthy since 2026-11-29 14:05 (24 h)
   evidence round trip in 4 ms
@@ -62,10 +62,17 @@ def test_a_rejected_configuration_is_shown_and_is_a_warning() -> None:
     assert exit_code(status) == 1
 
 
+def test_rejected_with_nothing_in_force_does_not_speak_of_one_before() -> None:
+    nothing = replace(config(ConfigState.REJECTED, "a"), fingerprint="")
+    sentence = status_sentence((), nothing, NOW)
+    assert sentence == "configuration rejected: 1 error, none is in force"
+    assert sentence in status_text(agent_status(config=nothing), NOW)
+
+
 def test_more_holders_than_a_screen_takes_are_counted() -> None:
     many = replace(HUNG, holders=tuple(Holder(n, "p", 0, "", "cwd") for n in range(14)))
     text = status_text(agent_status(many), NOW, zone=UTC)
-    assert text.count("(uid 0): cwd") == 10
+    assert text.count("(uid 0): cwd on the old mount") == 10
     assert "           and 4 more" in text
 
 

@@ -1,0 +1,1 @@
+"""`make demo`: a real cluster, a real GPU host, real faults, told as they happen."""

@@ -1,0 +1,36 @@
+"""What is told of a mount, by plain values."""
+
+from dataclasses import replace
+
+import pytest
+
+from agent.config.schema import MountConfig
+from agent.model import MountStatus, Verdict
+from agent.mounts.edges import from_config
+from agent.mounts.facts import Facts, Judgement, ProbeSeen
+from agent.mounts.status import status_of
+from tests.unit.mounts.test_verdict import HEALTHY, NOW, WORKS
+
+SETTINGS = from_config("a", MountConfig(volume="vol", servers=("node1",), path="/mnt/a"))
+NO_META = replace(HEALTHY, probe=ProbeSeen(NOW - 1.0, NOW - 0.9, replace(WORKS, graph=None)))
+
+
+def told(verdict: Verdict, facts: Facts = HEALTHY, observed: Verdict | None = None) -> MountStatus:
+    return status_of(SETTINGS, Judgement(verdict, "evidence", observed=observed), facts, None)
+
+
+def test_bricks_are_those_of_the_newest_answer() -> None:
+    bricks = told(Verdict.DEGRADED).bricks
+    assert bricks is not None
+    assert [brick.label for brick in bricks] == ["node1:/b0", "node2:/b1"]
+
+
+def test_bricks_are_not_known_where_the_client_could_not_tell() -> None:
+    assert told(Verdict.NO_QUORUM, NO_META).bricks is None
+    assert told(Verdict.ABSENT, replace(HEALTHY, probe=None)).bricks is None
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SLOW, Verdict.HUNG, Verdict.DEAD])
+def test_an_old_answer_says_nothing_of_bricks_now(verdict: Verdict) -> None:
+    assert told(verdict).bricks is None
+    assert told(Verdict.PAUSED, observed=verdict).bricks is None
