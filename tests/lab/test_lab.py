@@ -1,6 +1,7 @@
 """The lab itself: it comes up, its faults are what they say, and nothing stays behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -161,3 +162,12 @@ def test_attempts_name_the_outcome(standing: Volume, client: Client) -> None:
     assert attempt(client, "write", "/mnt/a") == "ok"
     with faults.client_frozen(client, "/mnt/a"):
         assert attempt(client, "listdir", "/mnt/a", timeout=1) == HANGS
+
+
+def test_facts_and_their_tests_name_each_other() -> None:
+    facts = (REPOSITORY / "docs/gluster-facts.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", facts))
+    there = set()
+    for path in Path(__file__).parent.glob("test_facts_*.py"):
+        there |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
+    assert named == there
