@@ -76,13 +76,17 @@ class Agent(ABC):
         return str(self.mount(name).get("verdict", ""))
 
     def await_verdict(self, *verdicts: str, name: str = "a", timeout: float = 60) -> dict[str, Any]:
-        """Until the mount has one of these verdicts; its part of the status then."""
+        """Until the mount has one of these verdicts; its part of the status then.
+
+        A healthy mount's client is known at most a moment later: that is waited for too.
+        """
         seen: dict[str, Any] = {}
 
         def there() -> bool:
             seen.clear()
             seen.update(self.mount(name))
-            return seen.get("verdict") in verdicts
+            known = seen.get("client_pid") is not None or seen.get("verdict") != "healthy"
+            return seen.get("verdict") in verdicts and known
 
         try:
             until(there, timeout, f"{name} is {' or '.join(verdicts)}")
