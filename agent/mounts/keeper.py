@@ -70,6 +70,7 @@ class Keeper:
                 wake_at = await self._step()
                 await self._sleep(wake_at)
         finally:
+            self.settled.set()  # forgotten in its first step, it must not hold up READY=1
             self._observer.close()
             self._holders.close()
 
