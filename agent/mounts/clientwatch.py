@@ -61,6 +61,9 @@ class ClientWatch:
 
     def expect(self, process: ProcessId) -> None:
         """A record says which process serves this layer: no search is needed."""
+        if self._search is not None:
+            self._search.cancel()
+            self._search = None
         if self.client.process != process:
             self._take(Client(ClientState.ALIVE, process))
 

@@ -64,6 +64,7 @@ def _of_our_volume(
         death = _of_orphan(wanted, facts, facts.client_gone_at, now)
         if death is not None or facts.client_certain:
             return death
+        reply = None  # older than that end, it counts no more
     late = 0.0 if facts.pending_since is None else now - facts.pending_since
     limit = hung_after(wanted, ping_timeout)
     if late >= limit:

@@ -36,7 +36,6 @@ def bad_servers(lab: Cluster, arguments: argparse.Namespace) -> list[Figure]:
     def measure(stage: Stage) -> list[Figure]:
         return [
             *servers.refusing(stage, arguments.mounts),
-            *servers.port_silent(stage, arguments.mounts),
             *servers.silent(stage, min(3, arguments.mounts)),
         ]
 

@@ -11,14 +11,15 @@ from tests.bench.stage import HAND, KEPT, Stage
 
 def measure(stage: Stage, rounds: int) -> list[Figure]:
     kept, hand, native_unit = [], [], []
+    unmount = ["umount", "-l", HAND]
     for _ in range(rounds):
         stage.settle()
-        kept.append(stage.do(KEPT, stage.client(KEPT)).seconds)
+        kept.append(stage.killed(KEPT))
         stage.settle()
-        hand.append(_by_hand(stage, stage.mount_by_hand("node1")))
+        hand.append(stage.killed(HAND, unmount, stage.mount_by_hand("node1")))
         if stage.kind == "systemd":
             stage.settle()
-            native_unit.append(_by_hand(stage, _systemd_mount(stage)))
+            native_unit.append(stage.killed(HAND, unmount, _systemd_mount(stage)))
     name = f"client killed ({stage.kind})"
     agent = median(f"{name}: agent", kept, at_most=1000)
     bare = median(f"{name}: umount -l and mount by hand", hand)
@@ -26,10 +27,6 @@ def measure(stage: Stage, rounds: int) -> list[Figure]:
     if native_unit:
         figures.append(median(f"{name}: umount -l and systemd-mount by hand", native_unit))
     return [*figures, ratio(f"{name}: agent / mount by hand", agent, bare, 2)]
-
-
-def _by_hand(stage: Stage, mount: list[str]) -> float:
-    return stage.do(HAND, stage.client(HAND), ["umount", "-l", HAND], mount).seconds
 
 
 def _systemd_mount(stage: Stage) -> list[str]:

@@ -1,8 +1,8 @@
-"""Looks at a mount as fast as it can, from a state in which it fails to one in which it works.
+"""Looks at a mount as fast as it can until it works.
 
-Runs on its own inside a machine: `poller.py FILE`. Each line on stdin is a request to look; the
-first answer says that it has begun, the second, when a look has failed and a later one went well,
-when both were: seconds of CLOCK_MONOTONIC after a listing and a read of the file. It idles else.
+Runs on its own inside a machine: `poller.py FILE`. Each line on stdin is a request: true waits
+for a look that fails first. The first answer says that it has begun, the second when a look went
+well: seconds of CLOCK_MONOTONIC after a listing and a read of the file. In between it idles.
 """
 
 import json
@@ -29,11 +29,11 @@ def await_look(path: str, *, working: bool) -> float:
 
 
 def main(path: str) -> None:
-    for _ in sys.stdin:
+    for line in sys.stdin:
         print(json.dumps({"watching": path}), flush=True)
-        failed = await_look(path, working=False)
-        at = await_look(path, working=True)
-        print(json.dumps({"failed": failed, "works": at}), flush=True)
+        if json.loads(line):
+            await_look(path, working=False)
+        print(json.dumps({"works": await_look(path, working=True)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -22,16 +22,12 @@ def refusing(stage: Stage, rounds: int) -> list[Figure]:
 
 
 def silent(stage: Stage, rounds: int) -> list[Figure]:
-    """The first server's host is gone without a word, its bricks with it.
+    """The first server's host is gone without a word, its brick with it.
 
-    Every client waits 10 s for such a brick, by hand or not.
+    Every client waits 10 s for such a brick, by hand or not; and no less if only port 24007 is
+    silent, where a client asks for its bricks' ports.
     """
     return _measure(stage, rounds, "is silent", faults.silent, at_most=1.2, native=1)
-
-
-def port_silent(stage: Stage, rounds: int) -> list[Figure]:
-    """The first server's glusterd swallows connections; its bricks serve. Told without a bound."""
-    return _measure(stage, rounds, "'s port is silent", faults.port_silent, at_most=None, native=0)
 
 
 def _measure(
@@ -40,7 +36,7 @@ def _measure(
     what: str,
     fault: Callable[[Server], Fault],
     *,
-    at_most: float | None,
+    at_most: float,
     native: int,
 ) -> list[Figure]:
     kept, live, slow = [], [], []
@@ -48,23 +44,18 @@ def _measure(
     with fault(stage.lab.server("node1")):
         for number in range(rounds):
             stage.quiet()
-            outage = stage.do(KEPT, ["umount", "-l", KEPT])
-            kept.append(outage.works - outage.ended[-1])
+            kept.append(stage.unmounted(KEPT))
             stage.quiet()
-            live.append(_by_hand(stage, stage.mount_by_hand("node2")))
+            live.append(stage.unmounted(HAND, stage.mount_by_hand("node2")))
             if number < native:
                 stage.quiet()
-                slow.append(_by_hand(stage, stage.mount_by_hand("node1", BACKUPS)))
+                slow.append(stage.unmounted(HAND, stage.mount_by_hand("node1", BACKUPS)))
     stage.agent.await_verdict("healthy")
-    name = f"first server {what} ({stage.kind})".replace(" '", "'")
+    name = f"first server {what} ({stage.kind})"
     agent = median(f"{name}: agent", kept)
     hand = median(f"{name}: mount, a live server first", live)
-    figures = [agent, hand]
-    if slow:
-        figures.append(median(f"{name}: mount with {BACKUPS}", slow))
-    return [*figures, ratio(f"{name}: agent / mount, a live server first", agent, hand, at_most)]
-
-
-def _by_hand(stage: Stage, mount: list[str]) -> float:
-    outage = stage.do(HAND, ["umount", "-l", HAND], mount)
-    return outage.works - outage.ended[0]
+    alone = median(f"{name}: mount with {BACKUPS}", slow)
+    return [
+        *(agent, hand, alone),
+        ratio(f"{name}: agent / mount, a live server first", agent, hand, at_most),
+    ]

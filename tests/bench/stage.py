@@ -1,7 +1,7 @@
 """One machine with an agent, and beside the agent's mount one of the same volume made by hand."""
 
+import itertools
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -9,7 +9,6 @@ from tests.lab.client import Client, Mounts
 from tests.lab.cluster import Cluster
 from tests.lab.host import Host
 from tests.lab.lines import Facts, Lines
-from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, UnitAgent, config
 
@@ -27,28 +26,17 @@ OPTIONS = "log-level=WARNING"
 PATHS = (KEPT, HAND)
 
 
-@dataclass(frozen=True)
-class Outage:
-    """Monotonic seconds: the hand began, ended each of its steps, and the path worked."""
-
-    began: float
-    ended: list[float]
-    works: float
-
-    @property
-    def seconds(self) -> float:
-        """From the hand's beginning to the path's working."""
-        return self.works - self.began
-
-
-def ask(lines: Lines, words: object, answer: str) -> Facts:
-    """Tell it something and await its answer, known by a key."""
-    before = len(lines.all())
+def ask(lines: Lines, words: object, key: str) -> Facts:
+    """Tell it something and await its answer, the next line that has this key."""
+    before = len([said for said in lines.all() if key in said])
     lines.tell(words)
-    until(lambda: len(lines.all()) > before, STEP, f"an answer to {words}")
-    said = lines.all()[before]
-    assert answer in said, said
-    return said
+    return answer(lines, key, before, f"an answer to {words}")
+
+
+def answer(lines: Lines, key: str, number: int, what: str) -> Facts:
+    """Of the lines that have this key, that one, counted from 0; said already or yet to come."""
+    seen = itertools.count()
+    return lines.first(lambda said: key in said and next(seen) == number, STEP, what)
 
 
 class Stage:
@@ -72,7 +60,9 @@ class Stage:
         self.agent.await_verdict("healthy", timeout=STEP)
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        if kind is not None:
+            return  # something may hang: the lab's end ends all
         self.agent.stop()
         for lines in (self._hand, *self._pollers.values()):
             lines.end()
@@ -81,18 +71,30 @@ class Stage:
     def kind(self) -> str:
         return "systemd" if isinstance(self.machine, Host) else "without systemd"
 
-    def do(self, path: str, *steps: int | list[str]) -> Outage:
-        """Let the hand take these steps while the poller looks at a path; when it worked again."""
-        poller = self._pollers[path]
-        ask(poller, "look", "watching")
-        answer = ask(self._hand, steps, "began")
-        what = f"{path} works again"
-        until(lambda: "works" in poller.all()[-1], STEP, what)
-        return Outage(answer["began"], answer["ended"], poller.all()[-1]["works"])
+    def killed(self, path: str, *steps: list[str]) -> float:
+        """Kill the client of a path and let the hand take these steps at once.
 
-    def client(self, path: str) -> int:
-        """The client process of the mount at a path, by its number inside."""
-        return self.machine.glusterfs(path).inner
+        Seconds from the kill to the first look that goes well after one that failed.
+        """
+        ask(self._pollers[path], True, "watching")
+        answer = ask(self._hand, [self.machine.glusterfs(path).inner, *steps], "began")
+        return self._works(path) - float(answer["began"])
+
+    def unmounted(self, path: str, *steps: list[str]) -> float:
+        """Unmount a path by hand, and let the hand take these steps then.
+
+        Seconds from the end of the unmount, or from the beginning of the steps, to the first look
+        that goes well. The looks begin when the old mount is gone: one at that could hang.
+        """
+        gone = ask(self._hand, [["umount", "-l", path]], "began")
+        ask(self._pollers[path], False, "watching")
+        began = ask(self._hand, steps, "began")["began"] if steps else gone["ended"][-1]
+        return self._works(path) - float(began)
+
+    def _works(self, path: str) -> float:
+        poller = self._pollers[path]
+        told = len([said for said in poller.all() if "watching" in said])
+        return float(answer(poller, "works", told - 1, f"{path} works again")["works"])
 
     def settle(self) -> None:
         """Begin the next round with a fresh agent and a mount table that has been quiet.

@@ -67,7 +67,7 @@ def test_the_stopped_client_of_an_aborted_mount_is_ended() -> None:
 def test_all_layers_of_a_dead_connection_are_detached() -> None:
     facts = replace(HEALTHY, layers=(OURS, replace(OURS, mount_id=8)))
     actions = plan(Verdict.DEAD, CAREFUL, facts=facts).actions
-    assert actions[0] == Detach("/mnt/a", 2, "dead")
+    assert actions[0] == Detach("/mnt/a", OURS.device, 2, "dead")
 
 
 def test_hung_is_touched_only_if_the_file_says_so() -> None:
@@ -153,3 +153,16 @@ def test_a_live_mount_is_torn_down_only_by_the_operators_word(
 def test_back_off_never_gives_up_and_never_waits_long(failures: int, jitter: float) -> None:
     for most in (recovery.RETRY_MOUNT_MOST, recovery.RETRY_SERVERS_MOST):
         assert 0.5 <= recovery.backoff(failures, most, jitter) <= most
+
+
+def test_what_lies_between_two_layers_of_a_dead_connection_is_left_alone() -> None:
+    other = replace(OURS, mount_id=8, minor=82, source="node1:/other")
+    facts = replace(HEALTHY, layers=(OURS, other, replace(OURS, mount_id=9)))
+    actions = plan(Verdict.DEAD, CAREFUL, facts=facts).actions
+    assert actions[0] == Detach("/mnt/a", OURS.device, 1, "dead")
+
+
+def test_what_may_be_another_mount_by_now_is_not_unmounted() -> None:
+    unsure = replace(BOLD, confirmed=False)
+    assert plan(Verdict.STALE_OPTIONS, unsure) == Plan()
+    assert plan(Verdict.HEALTHY, replace(unsure, removing=True)) == Plan()
