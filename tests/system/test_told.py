@@ -63,9 +63,10 @@ def test_no_process_arguments_and_no_secrets(
     finally:
         holder.kill()
         holder.wait(30)
-    bad = config(shared_volume.name, options=f"{{password: {SECRET}, xlator-option: {SECRET}}}")
-    bare_agent.configure(bad + f"    servers: [{SECRET}\n")
-    bare_agent.await_log("config-rejected")
+    valid = config(shared_volume.name, options=f"{{password: {SECRET}}}", token=SECRET)
+    for problems, bad in ((2, valid), (3, valid + f"    servers: [{SECRET}\n")):
+        bare_agent.configure(bad)
+        bare_agent.await_log("config-rejected", count=problems)
     everything = json.dumps(host.journal(after=bare_agent.cursor))
     everything += host.read("/run/gluster-ml/status.json") + bare_agent.command("status").stdout
     assert SECRET not in everything
