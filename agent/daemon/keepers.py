@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agent.config.schema import Config
 from agent.events import Event
@@ -39,6 +40,20 @@ class Keepers:
                 wanted[key] = keeper.settings.retired()
         for each in _distinct(wanted.values()):
             self._give(each)
+
+    def former_names(self, config: Config) -> dict[str, str]:
+        """By its name now: what a mount was called before, also while no agent ran."""
+        former = {}
+        for name, mount in config.mounts.items():
+            settings = from_config(name, mount)
+            keeper = self._keepers.get(settings.key)
+            record = self._edges.records.load(mount.path, mount.volume)
+            if record is not None and record.name != name:
+                former[name] = record.name
+                self._edges.records.save(replace(record, name=name))
+            elif keeper is not None and keeper.settings.name != name:
+                former[name] = keeper.settings.name
+        return former
 
     def pause(self, paused: frozenset[str]) -> None:
         """The operator paused or resumed mounts."""

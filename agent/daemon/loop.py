@@ -148,6 +148,9 @@ class Daemon:
     def _apply(self) -> None:
         config = self._in_force.config
         self._journal.set_level(config.health.log_level)
+        for new, old in self._keepers.former_names(config).items():
+            if old not in config.mounts:
+                pausefile.rename(self._state_dir, old, new)
         self._keepers.apply(config, pausefile.paused(self._state_dir))
 
     def _pause_changed(self) -> None:

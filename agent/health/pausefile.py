@@ -3,6 +3,7 @@
 No socket, no protocol: who may write there is root, and a pause outlives a restart.
 """
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def paused(state_dir: Path) -> frozenset[str]:
 
 def pause(state_dir: Path, name: str) -> bool:
     """True: it wasn't paused before. The name is valid. Raises OSError."""
-    directory(state_dir).mkdir(mode=0o755, exist_ok=True)
+    directory(state_dir).mkdir(mode=0o755, parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         os.close(os.open(directory(state_dir) / name, flags, 0o644))
@@ -50,3 +51,9 @@ def resume(state_dir: Path, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def rename(state_dir: Path, old: str, new: str) -> None:
+    """The mount bears another name: its pause, if there is one, goes on. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError):
+        (directory(state_dir) / old).rename(directory(state_dir) / new)

@@ -1,9 +1,11 @@
 """Names the processes that still hold a mount which was replaced, until none is left.
 
-They see errors or the old client until they are restarted, and nobody tells them but this.
+They see errors or the old client until they are restarted, and nobody tells them but this. Those
+that keep a mount from being unmounted are named too, so that one knows what is waited for.
 """
 
 import asyncio
+import contextlib
 
 from agent.errors import AgentError
 from agent.events import Event
@@ -19,13 +21,18 @@ EVERY = 60.0
 
 
 class HolderSearch:
-    """Follows the holders of the mount that was replaced last."""
+    """Follows the holders of the mount that was replaced last.
+
+    users: who was seen to use the present mount when it was to be unmounted.
+    """
 
     def __init__(self, edges: Edges, chronicle: Chronicle) -> None:
         self.found: tuple[Holder, ...] = ()
         self._edges = edges
         self._chronicle = chronicle
         self._task: asyncio.Task[None] | None = None
+        self.users: tuple[Holder, ...] = ()
+        self._look: asyncio.Task[None] | None = None
 
     def follow(self, name: str, facts: Facts) -> None:
         """Search for who holds the topmost layer of these facts, which has been detached."""
@@ -37,11 +44,27 @@ class HolderSearch:
             self._follow(name, top.path, top.device)
         )
 
+    def name_users(self, name: str, facts: Facts) -> None:
+        """Look once for who uses the topmost layer of these facts; whether any does, EBUSY says."""
+        if facts.top is not None and (self._look is None or self._look.done()):
+            self._look = asyncio.get_running_loop().create_task(
+                self._name_users(name, facts.top.device)
+            )
+
     def close(self) -> None:
         """Search no more."""
+        if self._look is not None:
+            self._look.cancel()
+            self._look = None
         if self._task is not None:
             self._task.cancel()
             self._task = None
+
+    async def _name_users(self, name: str, device: tuple[int, int]) -> None:
+        with contextlib.suppress(AgentError, OSError):
+            search = await self._edges.workers.holders(name, device, DEADLINE)
+            # A namespace that merely has the mount keeps nobody from unmounting it.
+            self.users = tuple(h for h in search.found if h.how != "mount namespace")
 
     async def _follow(self, name: str, path: str, device: tuple[int, int]) -> None:
         told: set[int] = set()

@@ -133,6 +133,9 @@ class World:
             self.layers.pop()
         return not self.busy
 
+    async def guard_covered(self, path: str, timeout: float, *, immutable: bool) -> None:
+        """The flag is no concern of these tests."""
+
     async def detach(self, path: str, timeout: float) -> None:
         self._do("detach")
         self.layers.pop()
