@@ -50,6 +50,10 @@ lab: venv ## tests on a real cluster, with real systemd hosts
 demo: venv ## real faults and recoveries on a real cluster, told as they happen; 2 minutes
 	$(BIN)/python -m tests.demo
 
+.PHONY: bench
+bench: venv ## figures against the native tools, with bounds; 20 minutes; docs/benchmarks.md
+	$(BIN)/python -m tests.bench
+
 .PHONY: clean
 clean: ## remove what the above made in this folder
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -8,13 +8,19 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-from agent.model import ProcessId, Verdict
+from agent.model import ClientState, ProcessId, Verdict
 from agent.mounts.facts import Facts, Judgement, Wanted, serves
 
 DEATHS_WINDOW = 300.0
 """Seconds: a second death of the client within them is answered with back-off."""
-RETRY_MOUNT_MOST = 60.0
-"""Seconds: the longest pause between attempts to mount that cost a helper and a client."""
+RETRY_DEAD_MOST = 60.0
+"""Seconds: the longest pause before a client that keeps dying is replaced once more."""
+RETRY_MOUNT_MOST = 15.0
+"""Seconds: the longest pause between attempts to mount that cost a helper and a client.
+
+The volume is back unannounced, and jobs wait for it; 5,000 hosts are then some 450 attempts a
+second at most, each of which costs the servers one volfile.
+"""
 RETRY_SERVERS_MOST = 3.0
 """Seconds: the longest pause while no server answers; looking costs a few TCP connects."""
 RETRY_UNMOUNT = 10.0
@@ -162,7 +168,7 @@ def note_failure(history: History, now: float, jitter: float, *, no_server: bool
 def note_death(history: History, now: float, jitter: float) -> History:
     """A client's death was seen: the first is answered at once, the next ones with back-off."""
     recent = tuple(at for at in history.deaths if now - at < DEATHS_WINDOW)
-    wait = backoff(len(recent), RETRY_MOUNT_MOST, jitter) if recent else 0.0
+    wait = backoff(len(recent), RETRY_DEAD_MOST, jitter) if recent else 0.0
     return replace(history, deaths=(*recent, now), next_attempt_at=now + wait)
 
 
@@ -195,7 +201,13 @@ def _keep(
         case Verdict.ABSENT:
             actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
         case Verdict.DEAD:
-            actions = (*_detach(wanted, facts, "dead"), Mount(path, "the client died"))
+            # A stopped client whose connection was aborted ends in no other way.
+            client = facts.client.process if facts.client.state is ClientState.ALIVE else None
+            actions = (
+                *_detach(wanted, facts, "dead"),
+                *((KillClient(client),) if client else ()),
+                Mount(path, "the client died"),
+            )
         case Verdict.HUNG if policy.hung == "remount" and facts.top is not None:
             client = facts.client.process
             actions = (

@@ -128,8 +128,8 @@ def _of_answer(wanted: Wanted, facts: Facts, reply: ProbeReply) -> Judgement | N
     findings = _findings(facts, write)
     broken = next((s for s in steps if _failed(s)), None)
     if broken is not None:
-        if facts.identifying:
-            return None
+        if facts.identifying or facts.client_stopped_at is not None:
+            return None  # the next answer, or its absence, tells whether anybody is there
         who = "the client lives" if facts.client.state is ClientState.ALIVE else "a client may live"
         return Judgement(
             Verdict.NO_QUORUM,

@@ -85,7 +85,7 @@ class Demo:
         faults.client_killed(self.host, PATH).begin()
         failure = self.job.failure_after(moment, STEP)
         back = self.job.record_after(failure.at, STEP)
-        self.say.figure(f"the job's first error, {failure.error}, after", failure.at - moment)
+        self.say.figure(f"the job's first error, {failure.failed}, after", failure.at - moment)
         self.say.figure("killed -> the job writes and reads again", back.ended - moment)
         mount = self._healthy()
         self.say.expect("another client serves the mount", true=mount["client_pid"] != before)
@@ -126,7 +126,7 @@ class Demo:
         failure = self.job.failure_after(moment, STEP)
         self.agent.await_verdict("no-quorum", name=NAME, timeout=STEP)
         self.say.figure(
-            f"the job gets {failure.error}; the verdict no-quorum after", _since(moment)
+            f"the job gets {failure.failed}; the verdict no-quorum after", _since(moment)
         )
         self.say.tell(f"the verdict's evidence: {self.agent.mount(NAME)['evidence']}")
         moment = time.monotonic()

@@ -17,6 +17,12 @@ from .shell import until
 from .volume import Brick, Volume
 
 FILL = "fill"
+_SHUT_DOWN = """
+import fcntl, os, struct, sys
+EXT4_IOC_SHUTDOWN, LOG_FLUSH = 0x8004587D, 1
+folder = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.ioctl(folder, EXT4_IOC_SHUTDOWN, struct.pack("I", LOG_FLUSH))
+"""
 
 
 def _nothing() -> None:
@@ -121,13 +127,39 @@ def brick_frozen(brick: Brick) -> Fault:
 
 
 def brick_full(brick: Brick) -> Fault:
-    """No block is left on its file system; only for bricks made with a brick_size."""
+    """Its disk is full, to less than GlusterFS keeps in reserve.
+
+    Only for bricks made with a brick_size.
+    """
     filler = f"{brick.mount_point}/{FILL}"
     dd = ["dd", "if=/dev/zero", f"of={filler}", "bs=1M", "status=none"]
     return Fault(
         lambda: _expect_full(brick.server.run(dd, check=False).stderr),
         lambda: _run(brick.server, ["rm", filler]),
     )
+
+
+def disks_failing(volume: Volume) -> Fault:
+    """The disks of all bricks give EIO on writes; only for bricks made with a brick_size.
+
+    The bricks' own health check is switched off, it would end them within half a minute.
+    """
+
+    def begin() -> None:
+        volume.set("storage.health-check-interval", "0")
+        for brick in volume.bricks:
+            brick.server.run(["python3", "-c", _SHUT_DOWN, brick.mount_point])
+
+    def end() -> None:
+        killed = bricks_killed(volume, volume.bricks)
+        killed.begin()
+        for brick in volume.bricks:
+            brick.server.run(["umount", brick.mount_point])
+            brick.server.mount_disk(brick.mount_point)
+        killed.end()
+        volume.reset("storage.health-check-interval")
+
+    return Fault(begin, end)
 
 
 def volume_stopped(volume: Volume) -> Fault:
@@ -159,7 +191,7 @@ def failing(volume: Volume, operations: Sequence[str]) -> Fault:
     """Every one of these operations fails in the client (debug.error-gen), each time differently.
 
     operations: GlusterFS' names: "write", "create", "readdirp", ... The error is one of a dozen,
-    by lot: GlusterFS 10.3 takes debug.error-number and ignores it. For EIO see disk_failing.
+    by lot: GlusterFS 10.3 takes debug.error-number and ignores it.
     """
 
     def begin() -> None:

@@ -80,19 +80,6 @@ def test_quorum_lost(standing: Volume, mounted: Client) -> None:
     assert mounted.glusterfs(M) == process
 
 
-def test_quorum_lost_under_a_long_attribute_timeout_leaves_meta_readable(
-    standing: Volume, client: Client
-) -> None:
-    client.mount(f"node1:/{standing.name}", M, ["attribute-timeout=600", "entry-timeout=600"])
-    assert attempt(client, "stat", M) == "ok"
-    brick = f"{M}/.meta/graphs/active/{standing.name}-client-0/private"
-    with faults.bricks_killed(standing, standing.bricks[:2]):
-        until(lambda: attempt(client, "listdir", M) == "ENOTCONN", 10, "quorum is lost")
-        time.sleep(3)  # the default timeout of one second is over
-        assert "connected = 0" in client.run(["cat", brick]).stdout
-    until(lambda: attempt(client, "write", M) == "ok", 20, "it heals by itself")
-
-
 def test_all_bricks_lost(standing: Volume, mounted: Client) -> None:
     with faults.bricks_killed(standing, standing.bricks):
         until(lambda: attempt(mounted, "statvfs", M) == "ENOTCONN", 10, "all bricks are lost")

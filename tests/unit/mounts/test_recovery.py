@@ -21,7 +21,7 @@ from agent.mounts.recovery import (
     Policy,
     Unmount,
 )
-from tests.unit.mounts.test_verdict import HEALTHY, OURS, WANTED
+from tests.unit.mounts.test_verdict import ALIVE, HEALTHY, OURS, WANTED
 
 CAREFUL = Policy("report", "manual", removing=False, own=True)
 BOLD = Policy("remount", "now", removing=False, own=True)
@@ -49,11 +49,19 @@ def test_absent_is_mounted_with_back_off() -> None:
 
 def test_dead_is_detached_and_mounted_at_once_the_second_time_later() -> None:
     first = recovery.note_death(History(), NOW, 1.0)
-    assert kinds(plan(Verdict.DEAD, CAREFUL, first)) == [Detach, Mount]
+    gone = replace(HEALTHY, client=replace(ALIVE, state=ClientState.GONE))
+    assert kinds(plan(Verdict.DEAD, CAREFUL, first, gone)) == [Detach, Mount]
     second = recovery.note_death(first, NOW, 1.0)
     assert plan(Verdict.DEAD, CAREFUL, second).wake_at == NOW + 1.0
     much_later = recovery.note_death(first, NOW + 301, 1.0)
     assert much_later.next_attempt_at <= NOW + 301
+
+
+def test_the_stopped_client_of_an_aborted_mount_is_ended() -> None:
+    found = plan(Verdict.DEAD, CAREFUL)
+    assert kinds(found) == [Detach, KillClient, Mount]
+    assert ALIVE.process
+    assert found.actions[1] == KillClient(ALIVE.process)
 
 
 def test_all_layers_of_a_dead_connection_are_detached() -> None:

@@ -1,0 +1,1 @@
+"""`make bench`: figures of the agent against the native tools, measured in one run."""
