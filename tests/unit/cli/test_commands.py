@@ -158,6 +158,13 @@ def test_wait_ends_at_once_where_the_mount_is_usable(host: Host, verdict: Verdic
         assert err.startswith(f"gluster-ml-agent: model-share is {verdict.value}: no answer")
 
 
+def test_wait_lets_no_job_start_on_a_mount_that_is_about_to_go(host: Host) -> None:
+    host.say(replace(HEALTHY, removing=True))
+    code, _, err = host.call("wait", "datasets", "--timeout", "0s")
+    assert code == 1
+    assert "no longer configured" in err
+
+
 def test_wait_sees_the_mount_become_usable(host: Host) -> None:
     host.say(HUNG)
     with host.start("wait", "model-share") as process:
