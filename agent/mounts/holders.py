@@ -18,6 +18,8 @@ DEADLINE = 20.0
 """Seconds for one search; it may wait for processes that are stuck themselves."""
 EVERY = 60.0
 """Seconds between searches while some are left."""
+AGAIN = 5.0
+"""Seconds from a search that could not be made to the next; the last one may not have ended yet."""
 
 
 class HolderSearch:
@@ -68,14 +70,20 @@ class HolderSearch:
 
     async def _follow(self, name: str, path: str, device: tuple[int, int]) -> None:
         told: set[int] = set()
+        trouble = ""
         while not self._taken_again(device):
             try:
                 search = await self._edges.workers.holders(name, device, DEADLINE)
             except (AgentError, OSError) as error:
-                self._chronicle.tell(
-                    Event.FINDING, f"who still holds the replaced mount is not known: {error}"
-                )
-                return
+                if str(error) != trouble:
+                    trouble = str(error)
+                    self._chronicle.tell(
+                        Event.FINDING, f"who still holds the replaced mount is not known: {error}"
+                    )
+                await asyncio.sleep(AGAIN)
+                continue
+            if self._taken_again(device):
+                break  # while it searched: what it found may be the new mount's
             self.found = search.found
             for holder in search.found:
                 if holder.pid not in told:
