@@ -179,8 +179,8 @@ class Executor:
         if guard.state is GuardState.LATE:
             raise MountFailed(f"{path}: the directory does not answer")
         told = guard.detail if guard.state is GuardState.UNSUPPORTED else ""
-        if guard.strays:
-            told = f"{guard.strays} entries lie in the bare directory under the mount; {told}"
+        if guard.strays and self.settings.config is not None:
+            told = f"entries in the bare directory, hidden by the mount: {guard.strays}; {told}"
         if told and told != self._guard_told:
             self._tell(Event.GUARD, f"{path}: {told.removesuffix('; ')}", path=path)
         self._guard_told = told
