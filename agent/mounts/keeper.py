@@ -71,6 +71,7 @@ class Keeper:
                 wake_at = await self._step()
                 await self._sleep(wake_at)
         finally:
+            self.settled.set()  # forgotten in its first step, it must not hold up READY=1
             self._observer.close()
             self._holders.close()
 
@@ -165,7 +166,7 @@ class Keeper:
 
     def _status(self, judgement: Judgement, facts: Facts) -> MountStatus:
         return replace(
-            status_of(self.settings, judgement, facts, self._observer.space),
+            status_of(self.settings, judgement, facts, self._observer.space, self._holders.users),
             since=self._chronicle.since,
             adopted=facts.top is not None and self._observer.watch is not None and not self._own,
             holders=self._holders.found,
@@ -185,12 +186,14 @@ class Keeper:
                 self.turn_at = self._edges.monotonic()
                 await self._executor.run(action)
                 self.done = self.done or isinstance(action, Forget)
+                self._holders.users = ()
                 if isinstance(action, Detach):
                     self._holders.follow(self.settings.key, facts)
                 if isinstance(action, Mount):
                     self._attempt_error = self._busy_told = ""
         except InUse:
             self._busy(actions[0])
+            self._holders.name_users(self.settings.key, facts)
             return True
         except (AgentError, OSError) as error:
             self._failed(error)
