@@ -143,7 +143,7 @@ class Executor:
 
     async def _forget(self, action: Forget) -> None:
         record = self.record()
-        if record.guarded and not self.layers():
+        if record.guarded and not self.settings.keep_guard and not self.layers():
             await self._guard(immutable=False)
         self._edges.records.forget(record)
         self._tell(Event.FORGOTTEN, action.describe(), path=action.path)
