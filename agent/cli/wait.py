@@ -97,7 +97,8 @@ class Waiter:
 
 
 def _unknown(name: str, status: AgentStatus) -> str:
-    reason = f"the running agent has no mount named {name}"
+    there = ", ".join(mount.name for mount in status.mounts) or "none"
+    reason = f"the running agent has no mount named {name}; there is: {there}"
     if status.config.errors:
         reason += f"; its configuration is {status.config.state.value}: {status.config.errors[0]}"
     return reason

@@ -108,6 +108,9 @@ class Keepers:
                 moves.append((keeper.settings.name, each.name))
             elif keeper is None and record is not None and record.name not in names:
                 moves.append((record.name, each.name))
+            if record is not None and record.name != each.name:
+                with contextlib.suppress(OSError):  # then the next agent carries it once more
+                    self._edges.records.save(replace(record, name=each.name))
         moves = [(old, new) for old, new in moves if old != new and old in paused]
         if moves:
             self._move_pauses(moves)

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.errors import MountFailed
@@ -58,6 +60,18 @@ class DirectHost:
         """As MountHost says."""
         await _umount(path, timeout, lazy=True)
 
+    async def guard_covered(self, path: str, timeout: float, *, immutable: bool) -> None:
+        """As MountHost says, by a bind mount of the parent that lasts for a moment."""
+        parent, name = os.path.split(path)
+        place = tempfile.mkdtemp(prefix="gluster-ml-", dir="/run")
+        try:
+            await _succeed(("mount", "--bind", "--", parent, place), timeout)
+            flag = "+i" if immutable else "-i"
+            await _succeed(("chattr", flag, "--", f"{place}/{name}"), timeout)
+        finally:
+            await _umount(place, timeout, lazy=True)
+            os.rmdir(place)
+
     async def client_pids(self, path: str) -> tuple[int, ...]:  # noqa: ARG002
         """Nothing: no client has a unit here."""
         return ()
@@ -93,6 +107,17 @@ async def _attempt(request: MountRequest, timeout: float) -> str | None:
         return None if layers(request.path) else "mount exited with status 0, nothing was mounted"
     words = last_line(ended.words)
     return f"mount exited with status {ended.status}" + (f": {words}" if words else "")
+
+
+async def _succeed(argv: Sequence[str], timeout: float) -> None:
+    try:
+        ended = await run(argv, timeout)
+    except TimeoutError as error:
+        raise MountFailed(f"{argv[0]} did not end within {timeout:g} s") from error
+    except OSError as error:
+        raise MountFailed(f"{argv[0]} can't be run: {error.strerror}") from error
+    if ended.status != 0:
+        raise MountFailed(f"{argv[0]} failed: {last_line(ended.words)}")
 
 
 async def _umount(path: str, timeout: float, *, lazy: bool) -> Unmounted:

@@ -17,7 +17,7 @@ from agent.system.command import read_words
 from agent.system.layers import is_half_mount, layers, require_bare
 from agent.system.manager import Manager, ManagerError
 from agent.system.mounthost import MountRequest, Unit
-from agent.system.transient import Loaded, mount_properties, umount_properties
+from agent.system.transient import Loaded, guard_properties, mount_properties, umount_properties
 from agent.system.umount import Unmounted, outcome, umount_argv
 from agent.system.units import mount_unit
 
@@ -107,6 +107,15 @@ class SystemdHost:
     async def detach(self, path: str, timeout: float) -> None:
         """As MountHost says."""
         await self._umount(path, timeout, lazy=True)
+
+    async def guard_covered(self, path: str, timeout: float, *, immutable: bool) -> None:
+        """As MountHost says, by a service of PID 1 that sees the directory uncovered."""
+        service = f"gluster-ml-guard-{os.getpid()}-{next(self._serial)}.service"
+        properties = guard_properties(path, timeout, immutable=immutable)
+        async with _within(timeout):
+            result = await self._manager.start_transient(service, properties)
+        if result != "done":
+            raise MountFailed(f"{path}: chattr on the directory under the mount: {result}")
 
     async def client_pids(self, path: str) -> tuple[int, ...]:
         """The processes in the cgroup of the path's mount unit."""

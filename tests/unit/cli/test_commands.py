@@ -194,7 +194,7 @@ def test_wait_for_a_mount_that_the_agent_does_not_know(host: Host) -> None:
     host.say(HEALTHY, config=config(ConfigState.REJECTED, "agent.yaml:1:2: wrong"))
     code, _, err = host.call("wait", "other", "--timeout", "1s")
     assert code == 1
-    assert "no mount named other" in err
+    assert "no mount named other; there is: datasets" in err
     assert "agent.yaml:1:2: wrong" in err
 
 

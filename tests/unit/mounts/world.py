@@ -80,6 +80,8 @@ class World:
     answer: dict[str, Any] = field(default_factory=dict)
     spawn_error: Exception | None = None
     held_by: list[Holder] = field(default_factory=list)
+    later: float = 0.0
+    strays: int = 0
 
     def __post_init__(self) -> None:
         self.report = Report()
@@ -133,6 +135,9 @@ class World:
             self.layers.pop()
         return not self.busy
 
+    async def guard_covered(self, path: str, timeout: float, *, immutable: bool) -> None:
+        """The flag is no concern of these tests."""
+
     async def detach(self, path: str, timeout: float) -> None:
         self._do("detach")
         self.layers.pop()
@@ -162,7 +167,7 @@ class World:
         deadline: float,
     ) -> Guard:
         self._do("guard" if immutable else "unguard")
-        return Guard(GuardState.SET if immutable else GuardState.CLEAR)
+        return Guard(GuardState.SET if immutable else GuardState.CLEAR, strays=self.strays)
 
     async def race(self, servers: tuple[str, ...], port: int) -> dict[str, Contact]:
         self.before.get("race", lambda: None)()
