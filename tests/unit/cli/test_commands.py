@@ -261,12 +261,13 @@ def test_resume_removes_the_pause_of_a_mount_that_is_gone(host: Host) -> None:
     assert pausefile.paused(host.state_dir) == frozenset()
 
 
-def test_a_state_directory_that_is_not_there_is_one_line(host: Host) -> None:
+def test_a_state_directory_that_is_none_is_one_line(host: Host) -> None:
     host.say(HEALTHY)
     host.state_dir.rmdir()
+    host.state_dir.write_text("")
     code, _, err = host.call("pause", "datasets")
     assert code == 1
-    assert err == "gluster-ml-agent: cannot pause datasets: No such file or directory\n"
+    assert err == "gluster-ml-agent: cannot pause datasets: Not a directory\n"
 
 
 def test_check(host: Host) -> None:
