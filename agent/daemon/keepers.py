@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from agent.config.schema import Config
@@ -151,12 +151,18 @@ def _is_paused(settings: Settings, paused: frozenset[str]) -> bool:
     return name in paused or (settings.config is None and name.removesuffix(REMOVED) in paused)
 
 
-def _distinct(wanted: Iterable[Settings]) -> list[Settings]:
-    """A mount on its way out gives way where a new one bears its name."""
-    taken = {each.name for each in wanted if each.config is not None}
-    return [
-        each.renamed(f"{each.name}{REMOVED}")
-        if each.config is None and each.name in taken
-        else each
+def _distinct(wanted: Collection[Settings]) -> list[Settings]:
+    """A mount on its way out gives way where a new one bears its name or takes its path."""
+    staying = [each for each in wanted if each.config is not None]
+    names = {each.name for each in staying}
+    paths = {each.wanted.path for each in staying}
+    leaving = [
+        replace(
+            each,
+            name=f"{each.name}{REMOVED}" if each.name in names else each.name,
+            keep_guard=each.wanted.path in paths,
+        )
         for each in wanted
+        if each.config is None
     ]
+    return leaving + staying

@@ -146,9 +146,10 @@ class Executor:
 
     async def _forget(self, action: Forget) -> None:
         record = self.record()
-        if record.guarded and self.layers():
+        guarded = record.guarded and not self.settings.keep_guard
+        if guarded and self.layers():
             await self._guard_covered(immutable=False)
-        elif record.guarded:
+        elif guarded:
             await self._guard(immutable=False)
         self._edges.records.forget(record)
         self._tell(Event.FORGOTTEN, action.describe(), path=action.path)

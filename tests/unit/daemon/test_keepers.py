@@ -8,6 +8,7 @@ from pathlib import Path
 from agent.config.schema import Config, MountConfig
 from agent.daemon.keepers import Keepers, Moves
 from agent.daemon.loop import _write_name
+from agent.events import Event
 from agent.model import Client, ClientState, Verdict
 from tests.unit.mounts.world import FINE, PATH, World, config, until
 
@@ -92,3 +93,17 @@ def test_a_state_directory_that_can_not_be_written_stops_no_agent(tmp_path: Path
     assert _write_name(tmp_path / "missing")
     first = _write_name(tmp_path)
     assert _write_name(tmp_path) == first
+
+
+def test_the_guard_stays_where_another_volume_takes_the_path(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path, answer=FINE)
+        async with keepers(world, []) as kept:
+            kept.apply(named(a=config()), NOBODY)
+            await until(lambda: world.layers, "it is mounted")
+            kept.apply(named(a=config(volume="other")), NOBODY)
+            await until(lambda: world.report.told(Event.FORGOTTEN), "the old one is forgotten")
+            await until(lambda: world.done.count("mount") == 2, "the other one is mounted")
+        assert "unguard" not in world.done
+
+    asyncio.run(run())
