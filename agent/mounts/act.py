@@ -111,6 +111,9 @@ class Executor:
                 )
 
     async def _detach(self, action: Detach) -> None:
+        config = self.settings.config
+        if config is not None and config.guard and not self.record().guarded:
+            await self._guard_covered(immutable=True)
         for _ in range(action.layers):
             self._require_top(action.path, action.device)
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)
@@ -144,10 +147,25 @@ class Executor:
 
     async def _forget(self, action: Forget) -> None:
         record = self.record()
-        if record.guarded and not self.layers():
+        if record.guarded and self.layers():
+            await self._guard_covered(immutable=False)
+        elif record.guarded:
             await self._guard(immutable=False)
         self._edges.records.forget(record)
         self._tell(Event.FORGOTTEN, action.describe(), path=action.path)
+
+    async def _guard_covered(self, *, immutable: bool) -> None:
+        """The same below what somebody else mounted.
+
+        Between a dead mount's going and the new one's coming jobs would write there.
+        """
+        path = self.settings.wanted.path
+        try:
+            await self._edges.host.guard_covered(path, GUARD_DEADLINE, immutable=immutable)
+        except MountFailed as error:
+            self._tell(Event.GUARD, str(error), path=path)
+            return
+        self._edges.records.save(replace(self.record(), guarded=immutable))
 
     async def _guard(self, *, immutable: bool) -> bool:
         """Prepare the bare directory; True if it is immutable now. Raises MountFailed."""
@@ -162,8 +180,8 @@ class Executor:
         if guard.state is GuardState.LATE:
             raise MountFailed(f"{path}: the directory does not answer")
         told = guard.detail if guard.state is GuardState.UNSUPPORTED else ""
-        if guard.strays:
-            told = f"{guard.strays} entries lie in the bare directory under the mount; {told}"
+        if guard.strays and self.settings.config is not None:
+            told = f"entries in the bare directory, hidden by the mount: {guard.strays}; {told}"
         if told and told != self._guard_told:
             self._tell(Event.GUARD, f"{path}: {told.removesuffix('; ')}", path=path)
         self._guard_told = told

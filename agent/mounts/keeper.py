@@ -71,6 +71,7 @@ class Keeper:
                 wake_at = await self._step()
                 await self._sleep(wake_at)
         finally:
+            self.settled.set()  # forgotten in its first step, it must not hold up READY=1
             self._observer.close()
             self._holders.close()
 
@@ -136,7 +137,7 @@ class Keeper:
         if self._own and record.client is not None and record.device == top.device:
             self._observer.watch.expect(record.client)
         if record.device != top.device or self._chronicle.judgement is None:
-            whose = "its own" if self._own else "somebody else's"
+            whose = "the agent's own" if self._own else "somebody else's"
             self._chronicle.tell(
                 Event.ADOPTED, f"found {top.source} mounted at {top.path}: {whose} mount"
             )
@@ -165,7 +166,7 @@ class Keeper:
 
     def _status(self, judgement: Judgement, facts: Facts) -> MountStatus:
         return replace(
-            status_of(self.settings, judgement, facts, self._observer.space),
+            status_of(self.settings, judgement, facts, self._observer.space, self._holders.users),
             since=self._chronicle.since,
             adopted=facts.top is not None and self._observer.watch is not None and not self._own,
             holders=self._holders.found,
@@ -185,12 +186,14 @@ class Keeper:
                 self.turn_at = self._edges.monotonic()
                 await self._executor.run(action)
                 self.done = self.done or isinstance(action, Forget)
+                self._holders.users = ()
                 if isinstance(action, Detach):
                     self._holders.follow(self.settings.key, facts)
                 if isinstance(action, Mount):
                     self._attempt_error = self._busy_told = ""
         except InUse:
             self._busy(actions[0])
+            self._holders.name_users(self.settings.key, facts)
             return True
         except (AgentError, OSError) as error:
             self._failed(error)
@@ -211,8 +214,8 @@ class Keeper:
         now, jitter = self._edges.monotonic(), self._edges.jitter()
         no_server = isinstance(error, NoServer)
         self._history = recovery.note_failure(self._history, now, jitter, no_server=no_server)
-        if str(error) != self._attempt_error:
-            self._chronicle.tell(
-                Event.MOUNT_ATTEMPT_FAILED, f"{self.settings.wanted.path}: {error}"
-            )
-        self._attempt_error = str(error)
+        path = self.settings.wanted.path
+        words = str(error).removeprefix(f"{path}: ")
+        if words != self._attempt_error:
+            self._chronicle.tell(Event.MOUNT_ATTEMPT_FAILED, f"{path}: {words}")
+        self._attempt_error = words

@@ -1,6 +1,6 @@
 """What is told of a mount: from settings, judgement and facts to a MountStatus."""
 
-from agent.model import Brick, ClientState, MountStatus, Space, Verdict
+from agent.model import Brick, ClientState, Holder, MountStatus, Space, Verdict
 from agent.mounts.edges import Settings
 from agent.mounts.facts import Facts, Judgement, serves
 from agent.system.mountinfo import parse_source
@@ -11,8 +11,12 @@ def status_of(
     judgement: Judgement,
     facts: Facts,
     space: Space | None,
+    users: tuple[Holder, ...] = (),
 ) -> MountStatus:
-    """The status as far as the facts of this moment give it; `since` is left to the caller."""
+    """The status as far as the facts of this moment give it; `since` is left to the caller.
+
+    users: who was last seen to keep the mount from being unmounted.
+    """
     wanted = settings.wanted
     source = None
     if facts.top is not None and serves(facts.top, wanted):
@@ -31,7 +35,7 @@ def status_of(
         bricks=_bricks(judgement, facts),
         space=space,
         findings=judgement.findings,
-        pending=_pending(settings, judgement),
+        pending=_pending(settings, judgement, users),
         probe_seconds=facts.probe.reply.seconds if facts.probe else None,
         removing=settings.config is None,
     )
@@ -44,13 +48,21 @@ def _bricks(judgement: Judgement, facts: Facts) -> tuple[Brick, ...] | None:
     return None if graph is None else tuple(Brick(*brick) for brick in graph.bricks)
 
 
-def _pending(settings: Settings, judgement: Judgement) -> str:
+def _pending(settings: Settings, judgement: Judgement, users: tuple[Holder, ...]) -> str:
+    using = f"in use by {_named(users)}" if users else ""
     if settings.config is None:
-        return ""  # `removing` says it
+        return using  # `removing` says the rest
     if Verdict.STALE_OPTIONS not in (judgement.verdict, judgement.observed):
         return ""
     match settings.config.recovery.new_options:
         case "manual":
             return "new options are applied at the next mount (new_options: manual)"
         case _:
-            return "new options are applied when nothing uses the mount"
+            waits = "new options are applied when nothing uses the mount"
+            return f"{waits}; {using}" if using else waits
+
+
+def _named(users: tuple[Holder, ...], most: int = 4) -> str:
+    names = [f"{u.pid} ({u.comm}{f', {u.where}' if u.where else ''})" for u in users[:most]]
+    more = f" and {len(users) - most} more" if len(users) > most else ""
+    return ", ".join(names) + more

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from agent.errors import MountFailed
 from agent.model import ProcessId
 from agent.system import proc
 from agent.system.command import run
-from agent.system.layers import layers, require_bare
+from agent.system.layers import is_half_mount, layers, require_bare
 from agent.system.mounthost import MountRequest, Unit
 from agent.system.umount import Unmounted, last_line, outcome, umount_argv
 
@@ -41,7 +43,7 @@ class DirectHost:
         failure = MountFailed(f"{path}: mounting {request.source} failed: {cause}")
         try:
             async with asyncio.timeout(_CLEARING):
-                await self._clear_away(path, before)
+                await self._clear_away(request, before)
         except TimeoutError:
             raise MountFailed(f"{failure.message}, and what it left does not go away") from failure
         raise failure
@@ -58,6 +60,18 @@ class DirectHost:
         """As MountHost says."""
         await _umount(path, timeout, lazy=True)
 
+    async def guard_covered(self, path: str, timeout: float, *, immutable: bool) -> None:
+        """As MountHost says, by a bind mount of the parent that lasts for a moment."""
+        parent, name = os.path.split(path)
+        place = tempfile.mkdtemp(prefix="gluster-ml-", dir="/run")
+        try:
+            await _succeed(("mount", "--bind", "--", parent, place), timeout)
+            flag = "+i" if immutable else "-i"
+            await _succeed(("chattr", flag, "--", f"{place}/{name}"), timeout)
+        finally:
+            await _umount(place, timeout, lazy=True)
+            os.rmdir(place)
+
     async def client_pids(self, path: str) -> tuple[int, ...]:  # noqa: ARG002
         """Nothing: no client has a unit here."""
         return ()
@@ -65,13 +79,14 @@ class DirectHost:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    async def _clear_away(self, path: str, before: frozenset[ProcessId]) -> None:
+    async def _clear_away(self, request: MountRequest, before: frozenset[ProcessId]) -> None:
         """End the clients that came up since, and detach the half mount they left."""
+        path = request.path
         quiet = 0
         while quiet < _QUIET:
             strays = _clients(path) - before
             _kill(strays)
-            mounted = bool(layers(path))
+            mounted = is_half_mount(layers(path), request)
             if mounted:
                 await _umount(path, _CLEARING, lazy=True)
             quiet = 0 if strays or mounted else quiet + 1
@@ -92,6 +107,17 @@ async def _attempt(request: MountRequest, timeout: float) -> str | None:
         return None if layers(request.path) else "mount exited with status 0, nothing was mounted"
     words = last_line(ended.words)
     return f"mount exited with status {ended.status}" + (f": {words}" if words else "")
+
+
+async def _succeed(argv: Sequence[str], timeout: float) -> None:
+    try:
+        ended = await run(argv, timeout)
+    except TimeoutError as error:
+        raise MountFailed(f"{argv[0]} did not end within {timeout:g} s") from error
+    except OSError as error:
+        raise MountFailed(f"{argv[0]} can't be run: {error.strerror}") from error
+    if ended.status != 0:
+        raise MountFailed(f"{argv[0]} failed: {last_line(ended.words)}")
 
 
 async def _umount(path: str, timeout: float, *, lazy: bool) -> Unmounted:

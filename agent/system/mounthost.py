@@ -58,6 +58,12 @@ class MountHost(Protocol):
     async def detach(self, path: str, timeout: float) -> None:
         """Lazy unmount of the topmost mount at path. Raises MountFailed."""
 
+    async def guard_covered(self, path: str, timeout: float, *, immutable: bool) -> None:
+        """Set or clear the immutable flag of the directory that a mount at path covers.
+
+        Raises MountFailed.
+        """
+
     async def client_pids(self, path: str) -> tuple[int, ...]:
         """The processes in the mount's own unit, () where there is none or it is not known."""
 

@@ -1,5 +1,6 @@
 """The transient units that PID 1 is asked for, and whose unit a loaded one is. Pure."""
 
+import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from agent.system.mounthost import MountRequest
 Properties = Sequence[tuple[str, Variant]]
 
 _TRANSIENT = "/run/systemd/transient/"
+_UNCOVERED = "/run/gluster-ml-uncovered"
+"""Where guard_properties() has the bare directory; nothing is mounted there on the host."""
 _LOG_WARNING = 4
 _HANGING = 5.0
 """Seconds beyond the caller's timeout after which PID 1 ends a job, the caller being dead."""
@@ -82,6 +85,27 @@ def umount_properties(path: str, argv: Sequence[str], timeout: float) -> Propert
         ("LogLevelMax", Variant("i", _LOG_WARNING)),
         ("Environment", Variant("as", ["LC_ALL=C"])),
         ("StandardErrorFileDescriptor", Variant("h", 0)),
+        ("TimeoutStartUSec", _usec(timeout + _HANGING)),
+        ("DefaultDependencies", _flag(set_to=False)),
+        ("CollectMode", Variant("s", "inactive-or-failed")),
+    ]
+
+
+def guard_properties(path: str, timeout: float, *, immutable: bool) -> Properties:
+    """A service that sets or clears the immutable flag of the directory below the mount at path.
+
+    In its own mount namespace the parent directory is seen without what is mounted in it, by a
+    bind mount that isn't recursive.
+    """
+    parent, name = os.path.split(path)
+    chattr = "/usr/bin/chattr"
+    argv = [chattr, "+i" if immutable else "-i", "--", f"{_UNCOVERED}/{name}"]
+    return [
+        ("Description", Variant("s", f"Guard of the directory under {path} (gluster-ml-agent)")),
+        ("Type", Variant("s", "oneshot")),
+        ("ExecStart", Variant("a(sasb)", [[chattr, argv, False]])),
+        ("BindPaths", Variant("a(ssbt)", [[parent, _UNCOVERED, False, 0]])),
+        ("LogLevelMax", Variant("i", _LOG_WARNING)),
         ("TimeoutStartUSec", _usec(timeout + _HANGING)),
         ("DefaultDependencies", _flag(set_to=False)),
         ("CollectMode", Variant("s", "inactive-or-failed")),

@@ -21,6 +21,9 @@ async def call(host: MountHost, name: str, arguments: list[Any]) -> object:
         case "administrator_unit":
             unit = await host.administrator_unit(*arguments)
             return None if unit is None else [unit.name, unit.origin]
+        case "guard_covered":
+            *rest, immutable = arguments
+            await host.guard_covered(*rest, immutable=immutable)
         case _:
             return await getattr(host, name)(*arguments)
     return None

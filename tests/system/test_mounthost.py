@@ -69,6 +69,21 @@ def let_go(holder: Inside) -> None:
     holder.stdout.close()
 
 
+def test_guard_of_a_covered_directory(machine: Mounts, remote: Remote) -> None:
+    touch = ["touch", f"{PATH}/file"]
+    machine.run(["mount", "-t", "tmpfs", "lid", PATH])
+    remote.call("guard_covered", PATH, PATIENT, True)
+    machine.run(touch)
+    machine.unmount(PATH)
+    assert machine.run(touch, check=False).returncode == 1
+    machine.run(["mount", "-t", "tmpfs", "lid", PATH])
+    remote.call("guard_covered", PATH, PATIENT, False)
+    machine.unmount(PATH)
+    machine.run(touch)
+    assert " /run/gluster-ml" not in machine.run(["cat", "/proc/self/mountinfo"]).stdout
+    machine.run(["rm", f"{PATH}/file"])
+
+
 def test_mount_and_unmount(machine: Mounts, remote: Remote, volume: Volume) -> None:
     mount(remote, volume.name, "log-level=WARNING")
     machine.run(["sh", "-c", f"echo text > {PATH}/file"])

@@ -46,6 +46,8 @@ def test_they_wait_for_the_job_and_are_applied_then(
     (told,) = bare_agent.await_log("options-pending")
     assert "in use" in told.message
     assert seen["client_pid"] == client
+    until(lambda: "in use by" in bare_agent.mount()["pending"], 30, "the job is named")
+    assert "(python3" in bare_agent.mount()["pending"]
     assert bare_agent.command("status").returncode == 1
     assert bare_agent.command("wait", "a", "--timeout", "5s").returncode == 0
     job.await_records(240)  # 12 s: more than one attempt to unmount

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.config.schema import MountConfig
-from agent.model import MountStatus, Verdict
+from agent.model import Holder, MountStatus, Verdict
 from agent.mounts.edges import from_config
 from agent.mounts.facts import Facts, Judgement, ProbeSeen
 from agent.mounts.status import status_of
@@ -34,3 +34,14 @@ def test_bricks_are_not_known_where_the_client_could_not_tell() -> None:
 def test_an_old_answer_says_nothing_of_bricks_now(verdict: Verdict) -> None:
     assert told(verdict).bricks is None
     assert told(Verdict.PAUSED, observed=verdict).bricks is None
+
+
+def test_who_is_waited_for_is_named() -> None:
+    users = tuple(Holder(pid, "python3", 0, "job.service", "open file") for pid in range(1, 7))
+    stale = Judgement(Verdict.STALE_OPTIONS, "evidence")
+    pending = status_of(SETTINGS, stale, HEALTHY, None, users).pending
+    assert pending.startswith("new options are applied when nothing uses the mount; in use by 1 (")
+    assert pending.endswith("4 (python3, job.service) and 2 more")
+    removing = status_of(SETTINGS.retired(), stale, HEALTHY, None, users[:1]).pending
+    assert removing == "in use by 1 (python3, job.service)"
+    assert status_of(SETTINGS.retired(), stale, HEALTHY, None).pending == ""
