@@ -174,13 +174,17 @@ class ConfigState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigStatus:
-    """What became of the configuration file; errors and warnings are whole lines for people."""
+    """What became of the configuration file; errors and warnings are whole lines for people.
+
+    seen: which state of the file this is about, see file_state; "" while it was never read.
+    """
 
     state: ConfigState
     path: str
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     fingerprint: str = ""
+    seen: str = ""
 
 
 @dataclass(frozen=True, slots=True)

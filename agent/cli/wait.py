@@ -10,9 +10,13 @@ from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
 from agent.model import AgentStatus, MountStatus
+from agent.system.files import file_state
 
 POLL = 0.2
 """Seconds; a look is one stat of status.json and one read in /proc."""
+
+UNREAD_GRACE = 10.0
+"""Seconds that a running agent has to read a file that was only just saved."""
 
 AGENT_GRACE = 30.0
 """Seconds without an agent before giving up where no timeout was given: it may be restarting."""
@@ -47,6 +51,7 @@ class Waiter:
         self._version: tuple[int, int] | None = None
         self._status: AgentStatus | None = None
         self._known = False
+        self._unread_since: float | None = None
         self.reason = ""
 
     def wait(self, timeout: float | None) -> Outcome:
@@ -77,6 +82,10 @@ class Waiter:
         except AgentError as error:
             self.reason = str(error)
             return Outcome.NO_AGENT
+        if self._is_unread(status, time.monotonic()):
+            self._known = True
+            self.reason = f"the agent has not read {status.config.path} since it was saved"
+            return Outcome.NOT_USABLE
         mount = next((m for m in status.mounts if m.name == self._name), None)
         self._known = mount is not None
         if mount is None:
@@ -85,6 +94,15 @@ class Waiter:
         self.reason = _verdict(mount)
         usable = mount.verdict.usable and not mount.removing
         return Outcome.USABLE if usable else Outcome.NOT_USABLE
+
+    def _is_unread(self, status: AgentStatus, now: float) -> bool:
+        """Whether the file was saved so lately that the status speaks of the one before."""
+        state = file_state(status.config.path)
+        if state in ("", status.config.seen):
+            self._unread_since = None
+            return False
+        self._unread_since = now if self._unread_since is None else self._unread_since
+        return now - self._unread_since < UNREAD_GRACE
 
     def _read(self) -> AgentStatus:
         """Parsed anew only where the file was replaced. Raises AgentError."""

@@ -12,6 +12,7 @@ from agent.daemon.reporting import Reporting
 from agent.events import Event
 from agent.model import ConfigState, ConfigStatus
 from agent.system import mounttable
+from agent.system.files import file_state
 
 
 class InForce:
@@ -36,6 +37,7 @@ class InForce:
         self._fingerprint = ""
         self._warnings: tuple[str, ...] = ()
         self._errors: tuple[str, ...] = ()
+        self._seen = ""
 
     def start(self) -> bool:
         """The first look: where the file is of no use, the last good one serves.
@@ -62,6 +64,7 @@ class InForce:
 
     def look(self) -> bool:
         """Read the file; True if another configuration came into force."""
+        self._seen = file_state(self._path)
         try:
             loaded = load_file(self._path, mount_table=mounttable.read(), own_paths=self._own_paths)
         except (ConfigInvalid, ConfigUnreadable) as error:
@@ -81,6 +84,8 @@ class InForce:
         for line in loaded.warning_lines:
             self._tell(Event.CONFIG_WARNING, line)
         said = "; ".join(map(_words, changes)) or "no mount changes"
+        if not self._fingerprint:
+            said = f"mounts {', '.join(loaded.config.mounts) or 'none'}"
         self._tell(Event.CONFIG_ACCEPTED, f"{self._path} is in force: {said}")
         try:
             lastgood.save(self._state_dir, loaded.data)
@@ -107,7 +112,7 @@ class InForce:
 
     def _report(self) -> None:
         status = ConfigStatus(
-            self._state, self._path, self._errors, self._warnings, self._fingerprint
+            self._state, self._path, self._errors, self._warnings, self._fingerprint, self._seen
         )
         self._reporting.configured(self.config, status)
 

@@ -51,6 +51,7 @@ def _config(value: dict[str, Any]) -> ConfigStatus:
         errors=_strings(value, "errors"),
         warnings=_strings(value, "warnings"),
         fingerprint=_get(value, "fingerprint", str),
+        seen=_get(value, "seen", str),
     )
 
 

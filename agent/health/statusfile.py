@@ -119,6 +119,7 @@ def to_dict(status: AgentStatus) -> dict[str, object]:
             "errors": list(status.config.errors),
             "warnings": list(status.config.warnings),
             "fingerprint": status.config.fingerprint,
+            "seen": status.config.seen,
         },
         "mounts": {mount.name: _mount(mount) for mount in status.mounts},
         "identities": {},

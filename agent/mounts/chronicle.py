@@ -71,8 +71,10 @@ class Chronicle:
             if before is None or finding not in before.findings:
                 self.tell(Event.FINDING, finding)
         verdict = judgement.observed or judgement.verdict
-        if verdict is Verdict.DEAD:
+        if judgement.verdict is Verdict.DEAD:
             self.needs_repair(now, verdict)
+        if judgement.verdict is Verdict.PAUSED:
+            self._repair = None  # the time of a pause is nobody's time to recovery
         if verdict.usable and verdict is not Verdict.STALE_OPTIONS:
             self._repaired(now)
         self._was_usable = self._was_usable or verdict.usable

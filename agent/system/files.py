@@ -5,6 +5,15 @@ import tempfile
 from pathlib import Path
 
 
+def file_state(path: str) -> str:
+    """Another text for each state of a file that can be told apart by stat(2); "" for none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    return f"{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+
+
 def replace_file(path: Path, content: bytes, mode: int, *, durable: bool = True) -> None:
     """Write content to a temporary file beside path and rename it over.
 

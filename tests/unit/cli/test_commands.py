@@ -14,6 +14,7 @@ from agent.cli import pause
 from agent.cli.main import main
 from agent.health import pausefile, statusfile
 from agent.model import AgentStatus, ConfigState, ProcessId, Verdict
+from agent.system.files import file_state
 from tests.unit.health.samples import HEALTHY, HUNG, agent_status, config
 
 CONFIG = """\
@@ -174,6 +175,19 @@ def test_wait_sees_the_mount_become_usable(host: Host) -> None:
         timer.start()
         assert process.wait(60) == 0
         timer.join()
+
+
+def test_wait_does_not_take_the_status_of_the_file_before(host: Host) -> None:
+    host.config.write_text(CONFIG)
+    read = replace(config(), path=str(host.config), seen=file_state(str(host.config)))
+    host.say(HEALTHY, config=read)
+    assert host.call("wait", HEALTHY.name, "--timeout", "0s")[0] == 0
+    host.config.write_text(CONFIG + "# saved again\n")
+    code, _, err = host.call("wait", HEALTHY.name, "--timeout", "0s")
+    assert (code, "has not read" in err) == (1, True)
+    with host.start("wait", HEALTHY.name, "--timeout", "1m") as process:
+        host.say(HEALTHY, config=replace(read, seen=file_state(str(host.config))))
+        assert process.wait(60) == 0
 
 
 def test_wait_waits_for_an_agent_that_starts(host: Host) -> None:
