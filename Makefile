@@ -19,7 +19,8 @@ packages: ## install what the lab needs of Debian, where it is missing
 
 $(VENV)/.ready: pyproject.toml requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint requirements.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --use-pep517 --constraint requirements.txt \
+		--editable '.[dev]'
 	touch $@
 
 .PHONY: venv

@@ -83,7 +83,8 @@ class Waiter:
             self.reason = _unknown(self._name, status)
             return Outcome.NOT_USABLE
         self.reason = _verdict(mount)
-        return Outcome.USABLE if mount.verdict.usable else Outcome.NOT_USABLE
+        usable = mount.verdict.usable and not mount.removing
+        return Outcome.USABLE if usable else Outcome.NOT_USABLE
 
     def _read(self) -> AgentStatus:
         """Parsed anew only where the file was replaced. Raises AgentError."""
@@ -96,13 +97,16 @@ class Waiter:
 
 
 def _unknown(name: str, status: AgentStatus) -> str:
-    reason = f"the running agent has no mount named {name}"
+    there = ", ".join(mount.name for mount in status.mounts) or "none"
+    reason = f"the running agent has no mount named {name}; there is: {there}"
     if status.config.errors:
         reason += f"; its configuration is {status.config.state.value}: {status.config.errors[0]}"
     return reason
 
 
 def _verdict(mount: MountStatus) -> str:
+    if mount.removing:
+        return f"{mount.name} is no longer configured, and is unmounted as soon as it is idle"
     told = f"{mount.name} is {mount.verdict.value}"
     if mount.evidence:
         told += f": {mount.evidence}"

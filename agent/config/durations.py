@@ -4,18 +4,22 @@ import re
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _PATTERN = re.compile("".join(rf"(?:(\d{{1,6}}){unit})?" for unit, _ in _UNITS), re.ASCII)
-_EXAMPLES = "write it with its unit, e.g. 90s, 15m, 2h, 3d or 1h30m"
+_FRACTION = re.compile(r"\d*\.\d+[dhms]", re.ASCII)
+_EXAMPLES = "e.g. 90s, 15m, 2h, 3d or 1h30m"
+_WITH_UNIT = f"write it with its unit, {_EXAMPLES}"
 
 
 def parse(value: object) -> float:
     """Seconds. Raises ValueError with a sentence for the user; a bare number is refused."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"is not a duration; {_EXAMPLES}")
+        raise ValueError(f"is not a duration; {_WITH_UNIT}")
     if not isinstance(value, str):
-        raise ValueError(f"is a number without a unit; {_EXAMPLES}")
+        raise ValueError(f"is a number without a unit; {_WITH_UNIT}")
     match = _PATTERN.fullmatch(value)
+    if _FRACTION.fullmatch(value):
+        raise ValueError(f"is a fraction; write it in whole numbers, {_EXAMPLES}")
     if match is None or not value:
-        raise ValueError(f"is not a duration; {_EXAMPLES}")
+        raise ValueError(f"is not a duration; {_WITH_UNIT}")
     return float(
         sum(int(n) * size for n, (_, size) in zip(match.groups(), _UNITS, strict=True) if n)
     )

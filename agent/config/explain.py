@@ -22,6 +22,9 @@ _LATER: dict[type[BaseModel], frozenset[str]] = {
 }
 """Keys of the contract that a later version will know."""
 
+_PATH_WORDS = frozenset({"mountpoint", "mount_point", "mount-point", "mount", "target", "where"})
+"""What other tools call the path."""
+
 _WRONG_TYPE = {
     **dict.fromkeys(("model_type", "dict_type", "mapping_type"), "must be a mapping of keys"),
     "string_type": names.QUOTE_IT,
@@ -74,6 +77,8 @@ def _type_message(found: ErrorDetails) -> str:
     if found["input"] is None:
         only = found["loc"] == ("mounts",)
         return "is empty; " + ("write mounts: {} for none" if only else "fill it in, or remove it")
+    if kind == "dict_type" and found["loc"] == ("mounts",):
+        return "must be a mapping from names of yours to mounts, e.g. model-share: {volume: ...}"
     if kind == "literal_error":
         return f"must be {context['expected'].replace(chr(39), '')}"
     if kind == "greater_than_equal":
@@ -88,6 +93,8 @@ def _unknown_key(place: Place) -> str:
     if key in _LATER.get(model, ()):
         return _NOT_YET
     known = list(model.model_fields)
+    if model is MountConfig and key.lower() in _PATH_WORDS:
+        return "is no key here; did you mean path?"
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
     if near:
         return f"is no key here; did you mean {near[0]}?"

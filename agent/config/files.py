@@ -6,7 +6,7 @@ import stat
 from collections.abc import Sequence
 
 from agent.config.load import Loaded, load
-from agent.config.places import PathFacts
+from agent.config.places import PathFacts, can_hang
 from agent.config.problems import ConfigUnreadable
 from agent.config.tree import MAX_BYTES
 from agent.model import MountEntry
@@ -57,12 +57,34 @@ def _reason(error: Exception) -> str:
 
 
 def lstat(path: str) -> PathFacts | None:
-    """places.Lstat on this host. To be called on local paths only: it blocks on a hung mount."""
+    """places.Lstat on this host. To be called below local directories only.
+
+    None also for a network or FUSE mount, which may lie there since the table was read: opening its
+    root with O_PATH asks it nothing, while an lstat of it can hang.
+    """
     try:
-        found = os.lstat(path)
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    try:
+        if _is_on_remote(descriptor):
+            return None
+        found = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     return PathFacts(found.st_mode, found.st_uid, found.st_gid)
+
+
+def _is_on_remote(descriptor: int) -> bool:
+    """By its mount's number in fdinfo (proc_pid_fdinfo(5)) and the mount table of this moment."""
+    with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+        fields = dict(line.split(b":", 1) for line in file if b":" in line)
+    number = fields[b"mnt_id"].strip()
+    with open("/proc/self/mountinfo", "rb") as file:
+        line = next((line for line in file if line.split(b" ", 1)[0] == number), b"")
+    before, _, after = line.partition(b" - ")
+    fstype = after.partition(b" ")[0].decode("ascii", "replace")
+    return before.split(b" ")[4:5] != [b"/"] and can_hang(fstype)
 
 
 def load_file(

@@ -97,8 +97,12 @@ def is_remote(entry: MountEntry) -> bool:
     The root file system does not count: on a diskless host it is NFS, in a VM virtiofs, and when
     it hangs, so does all else.
     """
-    kind = entry.fstype
-    return entry.path != "/" and (kind in _REMOTE or kind == "fuse" or kind.startswith("fuse."))
+    return entry.path != "/" and can_hang(entry.fstype)
+
+
+def can_hang(fstype: str) -> bool:
+    """Whether a file system of this type waits for a server or a FUSE daemon."""
+    return fstype in _REMOTE or fstype == "fuse" or fstype.startswith("fuse.")
 
 
 def above(path: str, table: Sequence[MountEntry]) -> MountEntry | None:

@@ -22,6 +22,20 @@ MAX_NODES = 20_000
 _TAG = "tag:yaml.org,2002:"
 _AMBIGUOUS = frozenset({"bool", "int", "float", "timestamp", "value", "merge"})
 _NO_TAGS = "a tag (!) is not taken; quote text that begins with !"
+_NO_COLON = "could not find expected ':'"
+_HINTS = {
+    r"'\t'": "a tab stands where only blanks may; indent with blanks",
+    _NO_COLON: (
+        "here a colon is missing, or the blank after it, or that after the dash of a list item"
+    ),
+    "mapping values are not allowed here": (
+        "no key can begin here; the line above lacks a colon or the blank after it, this line is "
+        "indented too far, or its text has a colon in it and needs quotes"
+    ),
+    "but found '<block mapping start>'": "this line is indented unlike its neighbours",
+}
+"""What a tired hand does most often: what the parser calls it -> what it is."""
+_CONFLICT = re.compile(r"^(<{7}|={7}|>{7})( .*)?\r?$", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?", re.ASCII)
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})", re.ASCII)
 
@@ -86,7 +100,7 @@ def read(text: str) -> Tree:
         message = f"character U+{error.character:04X} is not allowed in YAML"
         raise TreeInvalid(Problem(line, column, "", message)) from None
     except yaml.MarkedYAMLError as error:
-        raise TreeInvalid(_syntax(error)) from None
+        raise TreeInvalid(_conflict(text) or _syntax(error)) from None
     tree = Tree()
     if node is not None:
         tree.value = _Builder(tree).build(node, ())
@@ -181,10 +195,25 @@ def _at(node: yaml.Node) -> tuple[int, int]:
     return (node.start_mark.line + 1, node.start_mark.column + 1)
 
 
+def _conflict(text: str) -> Problem | None:
+    """A merge that was left half done is no YAML either, and this says more than the parser."""
+    marker = _CONFLICT.search(text)
+    if marker is None:
+        return None
+    line = text.count("\n", 0, marker.start()) + 1
+    return Problem(line, 1, "", "is a conflict marker of a merge; settle the merge first")
+
+
 def _syntax(error: yaml.MarkedYAMLError) -> Problem:
     mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     said = str(error.problem or error.context or "is no YAML")
+    hint = next((hint for part, hint in _HINTS.items() if part in said), "")
+    if said.startswith(_NO_COLON):
+        # The parser notices in a later line; its context is the text that lacks the colon.
+        mark = error.context_mark or mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    if hint:
+        return Problem(line, column, "", f"is no valid YAML: {hint}")
     if "undefined alias" in said:
         said = "an alias (*) without its anchor; quote text that begins with *"
     elif "tag" in said:

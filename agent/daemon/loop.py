@@ -15,7 +15,7 @@ from pathlib import Path
 import agent
 from agent.config.watch import watch_directory, watch_file
 from agent.daemon.inforce import InForce
-from agent.daemon.keepers import Keepers
+from agent.daemon.keepers import Keepers, Moves
 from agent.daemon.reporting import Reporting
 from agent.errors import AgentError
 from agent.events import Event
@@ -27,6 +27,7 @@ from agent.mounts.edges import Edges
 from agent.mounts.records import Records
 from agent.system import booted, mounttable, proc
 from agent.system.child import Children
+from agent.system.files import replace_file
 from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
@@ -60,6 +61,8 @@ class Daemon:
         self._config_path = config_path
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._failure: BaseException | None = None
+        self._paused: frozenset[str] = frozenset()
 
     async def run(self) -> None:
         """From start to stop."""
@@ -71,7 +74,7 @@ class Daemon:
         self._children = Children()
         self._servers = ServerRace()
         self._host = booted.mount_host()
-        self._keepers = Keepers(self._edges())
+        self._keepers = Keepers(self._edges(), self._move_pauses)
         self._in_force = InForce(
             self._config_path, self._runtime_dir, self._state_dir, self._reporting
         )
@@ -80,6 +83,8 @@ class Daemon:
             await self._stop.wait()
         finally:
             await self._end()
+        if self._failure is not None:
+            raise self._failure
 
     def _edges(self) -> Edges:
         return Edges(
@@ -107,19 +112,31 @@ class Daemon:
             fields={"pid": os.getpid()},
         )
         self._mount_watch = MountWatch(self._keepers.wake)
-        if self._in_force.start():
-            self._apply()
         self._watches = (
             watch_file(str(self._config_path), self._config_changed),
             watch_directory(str(pausefile.directory(self._state_dir)), self._pause_changed),
         )
+        # Before the first reading, or a change between the two would never be seen.
         for watch in self._watches:
             watch.start()
+        if self._in_force.start():
+            self._apply()
         self._tasks = [
             loop.create_task(self._reporting.run()),
             loop.create_task(self._be_watched()),
             loop.create_task(self._tell_ready()),
         ]
+        for task in self._tasks:
+            task.add_done_callback(self._task_ended)
+
+    def _task_ended(self, task: asyncio.Task[None]) -> None:
+        """Without one of them the agent would look alive and say nothing: better a new agent."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._reporting.emit(
+                Event.INTERNAL_ERROR, "the agent ends, to be started anew", error=error
+            )
+            self._failure = error
+            self._stop.set()
 
     async def _tell_ready(self) -> None:
         await self._keepers.settled(FIRST_ROUND)
@@ -148,13 +165,28 @@ class Daemon:
     def _apply(self) -> None:
         config = self._in_force.config
         self._journal.set_level(config.health.log_level)
-        for new, old in self._keepers.former_names(config).items():
-            if old not in config.mounts:
-                pausefile.rename(self._state_dir, old, new)
-        self._keepers.apply(config, pausefile.paused(self._state_dir))
+        self._keepers.apply(config, self._read_paused())
 
     def _pause_changed(self) -> None:
-        self._keepers.pause(pausefile.paused(self._state_dir))
+        self._keepers.pause(self._read_paused())
+
+    def _read_paused(self) -> frozenset[str]:
+        """Where the directory can't be read, what was known before holds."""
+        try:
+            self._paused = pausefile.paused(self._state_dir)
+        except OSError as error:
+            self._reporting.emit(Event.FINDING, f"who is paused can't be read: {error}")
+        return self._paused
+
+    def _move_pauses(self, moves: Moves) -> None:
+        """Names may have been swapped: the old ones go before the new ones come."""
+        try:
+            for old, _ in moves:
+                pausefile.resume(self._state_dir, old)
+            for _, new in moves:
+                pausefile.pause(self._state_dir, new)
+        except OSError as error:
+            self._reporting.emit(Event.FINDING, f"pauses can't go along with new names: {error}")
 
     async def _end(self) -> None:
         """Let go of everything but the mounts, in bounded time."""
@@ -205,5 +237,6 @@ def _write_name(state_dir: Path) -> str:
         suffix = ""
     if len(suffix) != 8 or not suffix.isalnum():
         suffix = secrets.token_hex(4)
-        file.write_text(suffix, encoding="ascii")
+        with contextlib.suppress(OSError):  # a disk that is full or read-only stops no agent
+            replace_file(file, suffix.encode(), 0o644)
     return f"{socket.gethostname()[:64]}-{suffix}"

@@ -54,7 +54,7 @@ def _foreign(s: Situation) -> str:
 
 def _absent(s: Situation) -> str:
     return (
-        f"the agent keeps trying; for the cause: tail {s.client_log}; "
+        f"the agent keeps trying; if a server answers, the cause is in: tail {s.client_log}; "
         f"on a storage node: gluster volume status {s.volume_name}"
     )
 

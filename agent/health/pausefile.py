@@ -3,7 +3,6 @@
 No socket, no protocol: who may write there is root, and a pause outlives a restart.
 """
 
-import contextlib
 import os
 from pathlib import Path
 
@@ -51,9 +50,3 @@ def resume(state_dir: Path, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def rename(state_dir: Path, old: str, new: str) -> None:
-    """The mount bears another name: its pause, if there is one, goes on. Raises OSError."""
-    with contextlib.suppress(FileNotFoundError):
-        (directory(state_dir) / old).rename(directory(state_dir) / new)

@@ -13,7 +13,7 @@ from agent.mounts.observe import Observer
 from agent.mounts.options import render
 from agent.mounts.records import Record
 from agent.mounts.recovery import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
-from agent.mounts.servers import describe, order
+from agent.mounts.servers import by_failures, describe, order
 from agent.system import fuse, proc
 from agent.system.mounthost import MountRequest
 from agent.system.mountinfo import layers_at
@@ -50,6 +50,7 @@ class Executor:
         self._tell = chronicle.tell
         self._guard_told = ""
         self._look_at_guard = False
+        self._failed_at: dict[str, float] = {}
         self._save_told = ""
 
     async def run(self, action: Action) -> None:
@@ -146,9 +147,10 @@ class Executor:
 
     async def _forget(self, action: Forget) -> None:
         record = self.record()
-        if record.guarded and self.layers():
+        guarded = record.guarded and not self.settings.keep_guard
+        if guarded and self.layers():
             await self._guard_covered(immutable=False)
-        elif record.guarded:
+        elif guarded:
             await self._guard(immutable=False)
         self._edges.records.forget(record)
         self._tell(Event.FORGOTTEN, action.describe(), path=action.path)
@@ -179,8 +181,8 @@ class Executor:
         if guard.state is GuardState.LATE:
             raise MountFailed(f"{path}: the directory does not answer")
         told = guard.detail if guard.state is GuardState.UNSUPPORTED else ""
-        if guard.strays:
-            told = f"{guard.strays} entries lie in the bare directory under the mount; {told}"
+        if guard.strays and self.settings.config is not None:
+            told = f"entries in the bare directory, hidden by the mount: {guard.strays}; {told}"
         if told and told != self._guard_told:
             self._tell(Event.GUARD, f"{path}: {told.removesuffix('; ')}", path=path)
         self._guard_told = told
@@ -194,10 +196,12 @@ class Executor:
         record = self.record()
         if not record.guarded or not config.guard or self._look_at_guard:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
-        contacts = await self._edges.servers.race(config.servers, settings.port)
+        servers = by_failures(config.servers, self._failed_at, self._edges.monotonic())
+        contacts = await self._edges.servers.race(servers, settings.port)
         if not any(c.outcome is Outcome.ANSWERED for c in contacts.values()):
             raise NoServer(f"no volfile server answers: {describe(contacts.values())}")
-        source, options = render(config, order(config.servers, contacts))
+        servers = order(servers, contacts)
+        source, options = render(config, servers)
         log = clientlog.log_path(config)
         since = clientlog.position(log)
         unit = await self._edges.host.administrator_unit(action.path)
@@ -212,6 +216,7 @@ class Executor:
                 await self._edges.host.mount(request, MOUNT_TIMEOUT)
             top = self._verify(record)
         except MountFailed as error:
+            self._failed_at[servers[0]] = self._edges.monotonic()
             self._look_at_guard = True
             self._save(replace(record, fingerprint=""))
             raise self._explained(error, clientlog.cause(clientlog.tail(log, since))) from error

@@ -101,7 +101,7 @@ class Chronicle:
         self.last_recovery = f"{repair.why}; back after {seconds:.2f} s"
         self.tell(
             repair.event,
-            f"{self._path} works again {seconds:.2f} s after: {repair.why}",
+            f"{self._path} works again after {seconds:.2f} s; cause: {repair.why}",
             cause=repair.why,
             seconds=f"{seconds:.3f}",
         )

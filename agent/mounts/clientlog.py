@@ -6,6 +6,7 @@ set (glusterfsd.c, set_fuse_log_file). Only what was written after an attempt be
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from agent.config.schema import MountConfig
@@ -44,11 +45,16 @@ def tail(path: Path, since: int) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
-    with os.fdopen(descriptor, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        start = since if size >= since else 0  # rotated meanwhile
-        file.seek(max(start, size - MOST))
-        return file.read(MOST).decode(errors="replace")
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            return ""
+        start = since if found.st_size >= since else 0  # rotated meanwhile
+        return os.pread(descriptor, MOST, max(start, found.st_size - MOST)).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def cause(text: str) -> str:

@@ -64,12 +64,16 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """One mount as its keeper needs it. config: None once it was taken out of the file."""
+    """One mount as its keeper needs it. config: None once it was taken out of the file.
+
+    keep_guard: another volume is to be mounted on the path, so the guard stays when this one goes.
+    """
 
     name: str
     wanted: Wanted
     config: MountConfig | None
     interval: float
+    keep_guard: bool = False
 
     @property
     def key(self) -> str:
@@ -79,10 +83,6 @@ class Settings:
     def retired(self) -> "Settings":
         """The same mount, to be unmounted when idle."""
         return replace(self, config=None)
-
-    def renamed(self, name: str) -> "Settings":
-        """The same mount under another name."""
-        return replace(self, name=name)
 
     @property
     def port(self) -> int:

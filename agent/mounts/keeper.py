@@ -137,7 +137,7 @@ class Keeper:
         if self._own and record.client is not None and record.device == top.device:
             self._observer.watch.expect(record.client)
         if record.device != top.device or self._chronicle.judgement is None:
-            whose = "its own" if self._own else "somebody else's"
+            whose = "the agent's own" if self._own else "somebody else's"
             self._chronicle.tell(
                 Event.ADOPTED, f"found {top.source} mounted at {top.path}: {whose} mount"
             )
@@ -214,8 +214,8 @@ class Keeper:
         now, jitter = self._edges.monotonic(), self._edges.jitter()
         no_server = isinstance(error, NoServer)
         self._history = recovery.note_failure(self._history, now, jitter, no_server=no_server)
-        if str(error) != self._attempt_error:
-            self._chronicle.tell(
-                Event.MOUNT_ATTEMPT_FAILED, f"{self.settings.wanted.path}: {error}"
-            )
-        self._attempt_error = str(error)
+        path = self.settings.wanted.path
+        words = str(error).removeprefix(f"{path}: ")
+        if words != self._attempt_error:
+            self._chronicle.tell(Event.MOUNT_ATTEMPT_FAILED, f"{path}: {words}")
+        self._attempt_error = words

@@ -251,8 +251,8 @@ class Observer:
         self.probe = ProbeSeen(asked_at, now, reply)
         if reply.write is not None:
             self._take_write(reply.write, reply, now)
-        if reply.statvfs is not None and reply.statvfs.errno == 0:
-            self.space = Space(reply.total, reply.free)
+        known = reply.statvfs is not None and reply.statvfs.errno == 0
+        self.space = Space(reply.total, reply.free) if known else None
         if reply.graph is not None:
             self.ping_timeout = reply.graph.ping_timeout
         gone_at = self._gone_at

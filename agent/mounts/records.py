@@ -78,12 +78,15 @@ class Records:
         return record
 
     def save(self, record: Record) -> None:
-        """Keep the record, atomically. Raises OSError; it is known then all the same."""
+        """Keep the record, atomically. Raises OSError; it is known then all the same.
+
+        Not synced: after a power loss only the guard would count, and on a busy disk a sync can
+        hold up the loop for seconds.
+        """
         self._known[record.path, record.volume] = record
         self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(
-            self._file(record.path, record.volume), json.dumps(asdict(record)).encode(), 0o600
-        )
+        content = json.dumps(asdict(record)).encode()
+        replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
 
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""

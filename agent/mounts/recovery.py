@@ -199,7 +199,7 @@ def _keep(
     path = wanted.path
     match judgement.verdict:
         case Verdict.ABSENT:
-            actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
+            actions: tuple[Action, ...] = (Mount(path, "it was not mounted"),)
         case Verdict.DEAD:
             # A stopped client whose connection was aborted ends in no other way.
             client = facts.client.process if facts.client.state is ClientState.ALIVE else None

@@ -4,9 +4,28 @@ from collections.abc import Iterable, Mapping
 
 from agent.system.net import Contact, Outcome
 
+FORGIVEN_AFTER = 300.0
+"""Seconds after which a server that an attempt failed with is tried first again."""
+
+
+def by_failures(
+    servers: Iterable[str], failed_at: Mapping[str, float], now: float
+) -> tuple[str, ...]:
+    """The servers as the file has them, those that attempts failed with lately last.
+
+    A glusterd that is stuck takes connections and serves nothing, so answering is not enough.
+    failed_at, now: monotonic seconds; of those that failed the one longest ago comes first.
+    """
+
+    def failed(server: str) -> float:
+        at = failed_at.get(server)
+        return 0.0 if at is None or now - at > FORGIVEN_AFTER else at
+
+    return tuple(sorted(servers, key=failed))
+
 
 def order(servers: Iterable[str], contacts: Mapping[str, Contact]) -> tuple[str, ...]:
-    """The servers with those that answer first; within both parts as the file has them.
+    """The servers with those that answer first; within both parts in the order given.
 
     A server that is not known to fail comes before one that is.
     """

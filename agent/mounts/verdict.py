@@ -205,8 +205,9 @@ def _who(facts: Facts) -> str:
     process = facts.client.process
     if process is None or facts.client.state is not ClientState.ALIVE:
         return ""
-    how = "lives" if facts.client_stopped_at is None else "is stopped"
-    return f"; the client process {process.pid} {how}"
+    if facts.client_stopped_at is None:
+        return f"; the client process {process.pid} lives"
+    return f"; the client process {process.pid} is stopped: kill -CONT {process.pid} lets it go on"
 
 
 def _steps(reply: ProbeReply) -> list[Step]:

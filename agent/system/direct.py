@@ -10,7 +10,7 @@ from agent.errors import MountFailed
 from agent.model import ProcessId
 from agent.system import proc
 from agent.system.command import run
-from agent.system.layers import layers, require_bare
+from agent.system.layers import is_half_mount, layers, require_bare
 from agent.system.mounthost import MountRequest, Unit
 from agent.system.umount import Unmounted, last_line, outcome, umount_argv
 
@@ -43,7 +43,7 @@ class DirectHost:
         failure = MountFailed(f"{path}: mounting {request.source} failed: {cause}")
         try:
             async with asyncio.timeout(_CLEARING):
-                await self._clear_away(path, before)
+                await self._clear_away(request, before)
         except TimeoutError:
             raise MountFailed(f"{failure.message}, and what it left does not go away") from failure
         raise failure
@@ -79,13 +79,14 @@ class DirectHost:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    async def _clear_away(self, path: str, before: frozenset[ProcessId]) -> None:
+    async def _clear_away(self, request: MountRequest, before: frozenset[ProcessId]) -> None:
         """End the clients that came up since, and detach the half mount they left."""
+        path = request.path
         quiet = 0
         while quiet < _QUIET:
             strays = _clients(path) - before
             _kill(strays)
-            mounted = bool(layers(path))
+            mounted = is_half_mount(layers(path), request)
             if mounted:
                 await _umount(path, _CLEARING, lazy=True)
             quiet = 0 if strays or mounted else quiet + 1

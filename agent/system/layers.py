@@ -5,11 +5,18 @@ from pathlib import Path
 from agent.errors import MountFailed
 from agent.model import MountEntry
 from agent.system import mountinfo
+from agent.system.mounthost import MountRequest
 
 
 def layers(path: str) -> tuple[MountEntry, ...]:
     """The mounts at path, bottom to top; the path itself is not touched."""
     return mountinfo.layers_at(mountinfo.parse(Path("/proc/self/mountinfo").read_bytes()), path)
+
+
+def is_half_mount(found: tuple[MountEntry, ...], request: MountRequest) -> bool:
+    """Whether the topmost mount is what an attempt that failed left, as far as can be told."""
+    top = found[-1:]
+    return [(e.fstype, e.source) for e in top] == [(mountinfo.GLUSTER_FSTYPE, request.source)]
 
 
 def require_bare(path: str) -> None:

@@ -1,15 +1,20 @@
 """Mounts made and unmade by PID 1: transient mount units, so that no client is a child of ours."""
 
 import asyncio
+import contextlib
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from agent.errors import MountFailed
+from agent.model import ProcessId
+from agent.system import proc
 from agent.system.command import read_words
-from agent.system.layers import layers, require_bare
+from agent.system.layers import is_half_mount, layers, require_bare
 from agent.system.manager import Manager, ManagerError
 from agent.system.mounthost import MountRequest, Unit
 from agent.system.transient import Loaded, guard_properties, mount_properties, umount_properties
@@ -20,10 +25,23 @@ _ANSWER = 5.0
 """Seconds for one answer of PID 1."""
 _CLEARING = 5.0
 """Seconds to clear away what a failed mount left."""
+_CALL_OFF = 0.5
+"""Seconds to tell PID 1 that something is not wanted any more."""
 _POLL = 0.003
 """Seconds between looks at a state that PID 1 tells in no cheaper way."""
+_FORKED = 1.0
+"""Seconds: the helper is not older than that when its unit is said to be mounting."""
 _CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
 """Where PID 1's own tree of cgroups is: unified, hybrid, legacy."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """To mount. before: the processes that lived in the unit's cgroup when it began."""
+
+    unit: str
+    request: MountRequest
+    before: frozenset[ProcessId]
 
 
 class SystemdHost:
@@ -47,9 +65,11 @@ class SystemdHost:
         """
         require_bare(request.path)
         unit = mount_unit(request.path)
+        async with _within(_ANSWER):
+            attempt = _Attempt(unit, request, await self._alive(unit))
         try:
             async with asyncio.timeout(timeout):
-                result = await self._start(unit, request, timeout)
+                result = await self._start(attempt, timeout)
         except TimeoutError:
             cause = f"nothing was mounted within {timeout:g} s"
         except ManagerError as error:
@@ -63,7 +83,7 @@ class SystemdHost:
                     return
                 cause = await self._cause(unit, result)
         async with _within(_CLEARING):
-            await self._clear_away(unit, request.path)
+            await self._clear_away(attempt)
         raise _failed(f"{request.path}: mounting {request.source}", unit, cause)
 
     async def start_unit(self, unit: Unit, path: str, timeout: float) -> None:
@@ -106,7 +126,8 @@ class SystemdHost:
         """Let go of the bus."""
         await self._manager.close()
 
-    async def _start(self, unit: str, request: MountRequest, timeout: float) -> str:
+    async def _start(self, attempt: _Attempt, timeout: float) -> str:
+        unit, request = attempt.unit, attempt.request
         properties = mount_properties(request, timeout)
         looked_before = False
         while True:
@@ -122,8 +143,12 @@ class SystemdHost:
                 if there.transient and await self._same(unit, request):
                     return await self._manager.job("StartUnit", "ss", unit, "fail")
                 await self._forget(unit, there)
-            elif there.active_state in {"activating", "deactivating"}:
-                await self._clear_away(unit, request.path)
+            elif there.active_state == "activating":
+                # An agent that was killed began it; what served a mount before stays.
+                before = attempt.before & await self._older(unit)
+                source = str(await self._manager.unit_property(unit, "What", "Mount"))
+                begun = replace(request, source=source)
+                await self._clear_away(_Attempt(unit, begun, before))
             # A dead unit that nothing refers to is gone the next time.
             looked_before = True
             await asyncio.sleep(_POLL)
@@ -162,22 +187,39 @@ class SystemdHost:
         commands = await self._manager.unit_property(unit, "ExecMount", "Mount")
         return int(commands[0][-1]) if commands else 0
 
-    async def _clear_away(self, unit: str, path: str) -> None:
-        """End all that runs in the unit and detach what it mounted."""
-        while await self._processes(unit) or layers(path):
-            await self._kill(unit)
-            if layers(path):
+    async def _clear_away(self, attempt: _Attempt) -> None:
+        """End what the attempt started and detach what it mounted.
+
+        Only that: in the unit's cgroup also lives the client of a mount that was detached under
+        jobs that still use it, and what else is mounted at the path by now is somebody else's.
+        """
+        path = attempt.request.path
+        while True:
+            strays = await self._strays(attempt)
+            for process in strays:
+                proc.kill(process)
+            mounted = is_half_mount(layers(path), attempt.request)
+            if mounted:
                 await self._umount(path, _CLEARING, lazy=True)
+            if not strays and not mounted:
+                break
             await asyncio.sleep(_POLL)
         await self._noticed(path)
-        await self._release(unit)
+        await self._release(attempt.unit)
 
-    async def _kill(self, unit: str) -> None:
-        try:
-            await self._manager.call("KillUnit", "ssi", unit, "all", 9)
-        except ManagerError as error:
-            if error.name not in {"NoSuchProcess", "NoSuchUnit"}:
-                raise
+    async def _older(self, unit: str) -> frozenset[ProcessId]:
+        """Its processes from before it began to mount; PID 1 forks the helper just before that."""
+        moment = await self._manager.unit_property(unit, "InactiveExitTimestampMonotonic")
+        slept = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
+        began = (int(moment) / 1e6 + slept - _FORKED) * os.sysconf("SC_CLK_TCK")
+        return frozenset(found for found in await self._alive(unit) if found.start_time < began)
+
+    async def _strays(self, attempt: _Attempt) -> frozenset[ProcessId]:
+        return await self._alive(attempt.unit) - attempt.before
+
+    async def _alive(self, unit: str) -> frozenset[ProcessId]:
+        pids = await self._processes(unit)
+        return frozenset(found for pid in pids if (found := proc.process_id(pid)) is not None)
 
     async def _release(self, unit: str) -> None:
         await self._manager.tell("UnrefUnit", "s", unit)
@@ -188,7 +230,11 @@ class SystemdHost:
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         try:
             async with _within(timeout):
-                result = await self._manager.start_transient(service, properties, (writing,))
+                try:
+                    result = await self._manager.start_transient(service, properties, (writing,))
+                except asyncio.CancelledError:
+                    await self._call_off(service)
+                    raise
                 words = read_words(reading)
                 done = outcome(path, ok=result == "done" and not words, words=words)
                 if done is not Unmounted.BUSY:
@@ -197,6 +243,12 @@ class SystemdHost:
             os.close(reading)
             os.close(writing)
         return done
+
+    async def _call_off(self, service: str) -> None:
+        """PID 1 has not begun, or not told: done later, it could hit what is mounted by then."""
+        with contextlib.suppress(ManagerError, TimeoutError):
+            async with asyncio.timeout(_CALL_OFF):
+                await self._manager.tell("StopUnit", "ss", service, "replace")
 
     async def _noticed(self, path: str) -> None:
         """Return when PID 1 knows too that nothing is mounted, and would mount there anew.

@@ -87,12 +87,12 @@ def main() -> int:
             print(f"{name} ...", file=sys.stderr, flush=True)
             figures += BENCHES[name](lab, arguments)
     about = _about()
-    BUILD.mkdir(exist_ok=True)
-    (BUILD / "bench.json").write_text(as_json(about, figures))
-    (BUILD / "bench.md").write_text(as_markdown(about, figures))
+    arguments.build.mkdir(exist_ok=True)
+    (arguments.build / "bench.json").write_text(as_json(about, figures))
+    (arguments.build / "bench.md").write_text(as_markdown(about, figures))
     print(as_text(figures))
     broken = [figure.name for figure in figures if not figure.holds]
-    print(f"bounds broken: {'; '.join(broken) or 'none'}; also in {BUILD}/bench.md and bench.json")
+    print(f"bounds broken: {'; '.join(broken) or 'none'}; also in {arguments.build}/")
     return 1 if broken else 0
 
 
@@ -103,6 +103,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--mounts", type=int, default=10, help="mounts with a bad server (10)")
     parser.add_argument("--probes", type=int, default=100, help="seconds a mount hangs (100)")
     parser.add_argument("--idle", type=float, default=300, help="seconds of idling (300)")
+    parser.add_argument("--build", type=Path, default=BUILD, help="where to leave the tables")
     arguments = parser.parse_args()
     for name in arguments.bench:
         if name not in BENCHES:

@@ -53,7 +53,8 @@ def _clear_up(lab: Cluster | None) -> int:
         print(f"   LEFT BEHIND: {thing}", flush=True)
     if not left:
         print(
-            f"\nThe lab is gone again, {_since(began):.1f} s; nothing is left behind.", flush=True
+            f"\nThe lab is gone again, {_since(began):.1f} s; nothing of it is left behind.",
+            flush=True,
         )
     return 1 if left else 0
 

@@ -169,8 +169,11 @@ class Demo:
     def broken_file(self) -> None:
         self.say.act("A broken configuration is pushed")
         before = self._client()
+        self.say.tell("/etc/gluster-ml/agent.yaml:")
+        self.say.quote(BROKEN)
         self.agent.configure(BROKEN)
         rejected = self.agent.await_log("config-rejected", timeout=STEP)
+        self.say.tell("the journal:")
         self.say.quote("\n".join(entry.message for entry in rejected))
         self.say.expect("each problem with its line", true=len(rejected) == 2, but=len(rejected))
         check = self.agent.command("check")
@@ -178,6 +181,7 @@ class Demo:
         state = self.agent.status()["config"]["state"]
         self.say.expect("the old one stays in force", true=state == "rejected", but=state)
         self.agent.configure(YAML)
+        self.say.tell("the file is put right")
         until(
             lambda: self.agent.status()["config"]["state"] == "valid", STEP, "the file is accepted"
         )
@@ -200,7 +204,9 @@ class Demo:
 
     def _tally(self, tally: Tally) -> None:
         self.say.tell(f"{tally.written} records written, {tally.outages} outages")
-        self.say.expect("lost: 0", true=tally.lost == 0, but=f"{tally.lost} records are gone")
+        self.say.expect(
+            "not one record is lost", true=tally.lost == 0, but=f"{tally.lost} records are gone"
+        )
 
     def _client(self) -> int:
         return int(self._healthy()["client_pid"])

@@ -24,7 +24,7 @@ class Narrator:
         """A new act begins."""
         self._acts += 1
         at = time.monotonic() - self._began
-        self._say(f"\n{self._bold(f'{self._acts}. {title}')}  [{at:.0f} s]")
+        self._say(f"\n{self._bold(f'{self._acts}. {title}')}  [at {at:.0f} s]")
 
     def tell(self, what: str) -> None:
         """One statement."""

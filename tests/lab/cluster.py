@@ -167,6 +167,8 @@ class Cluster:
 
     def delete_volume(self, volume: Volume) -> None:
         """Delete it with its data."""
+        # After a silence the servers take some seconds to find each other again.
+        until(self._is_joined, 60, "all servers know each other")
         volume.delete()
         del self.volumes[volume.name]
         self._save()

@@ -102,6 +102,6 @@ def test_a_client_that_dies_again_and_again_is_replaced_with_back_off(
 
 
 def _seconds(message: str) -> float:
-    found = re.search(r"works again ([0-9.]+) s", message)
+    found = re.search(r"works again after ([0-9.]+) s", message)
     assert found, message
     return float(found[1])

@@ -4,12 +4,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.lab import faults
 from tests.lab.cell import Inside
 from tests.lab.client import FUSECTL, Mounts
 from tests.lab.shell import until
 from tests.lab.volume import Volume
-from tests.system.agents import Agent, QuickAgent, config
+from tests.system.agents import Agent, QuickAgent, UnitAgent, config
 from tests.system.training import training
 
 SOON = {"probe": "{interval: 1s, timeout: 2s}"}
@@ -17,6 +19,7 @@ REMOUNT = {**SOON, "recovery": "{hung: remount, hung_after: 4s}"}
 REPORT = {**SOON, "recovery": "{hung: report, hung_after: 4s}"}
 
 
+@pytest.mark.slow
 def test_a_client_that_pauses_for_20_s_is_slow_and_keeps_its_process(
     quick_agent: QuickAgent, volume: Volume
 ) -> None:
@@ -65,9 +68,11 @@ def test_a_hung_client_is_replaced_where_the_file_says_so(agent: Agent, volume: 
     assert len(agent.entries("recovered")) == 1
 
 
+@pytest.mark.slow
 def test_a_hung_client_is_not_touched_where_the_file_says_report(
-    agent: Agent, volume: Volume
+    unit_agent: UnitAgent, volume: Volume
 ) -> None:
+    agent = unit_agent
     agent.configure(config(volume.name, **REPORT))
     agent.start()
     agent.await_verdict("healthy")
@@ -122,7 +127,9 @@ def test_the_agent_stops_in_time_beside_a_hung_mount(agent: Agent, volume: Volum
         assert agent.machine.glusterfs("/mnt/a") == client
 
 
-def test_beside_a_hung_mount_all_else_goes_on(agent: Agent, volume: Volume) -> None:
+@pytest.mark.slow
+def test_beside_a_hung_mount_all_else_goes_on(unit_agent: UnitAgent, volume: Volume) -> None:
+    agent = unit_agent
     second = config(volume.name, path="/mnt/b", **SOON).removeprefix("mounts:\n  a:\n")
     agent.configure(config(volume.name, **REPORT) + "  b:\n" + second)
     agent.start()

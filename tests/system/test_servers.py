@@ -49,26 +49,47 @@ def test_the_first_server_fails(
         assert agent.await_verdict("healthy")["server"] == "node1"
 
 
-ALL_FAIL: dict[str, tuple[Callable[[Cluster, Agent, Volume], list[Fault]], str]] = {
-    "silent": (lambda lab, agent, volume: [faults.silent(each) for each in lab.servers], "silent"),
+ALL_FAIL: dict[str, tuple[Callable[[Cluster, Agent, Volume], list[Fault]], str, int]] = {
+    "silent": (
+        lambda lab, agent, volume: [faults.silent(each) for each in lab.servers],
+        "node1 silent",
+        60,
+    ),
     "without an address": (
         lambda lab, agent, volume: [no_addresses(agent)],
-        "unresolvable",
+        "node1 unresolvable",
+        15,
     ),
     "without bricks": (
         lambda lab, agent, volume: [faults.bricks_killed(volume, volume.bricks)],
         "the last attempt failed",
+        30,
     ),
 }
+"""What fails, what the evidence says, and for how many seconds it lasts."""
 
 
+@pytest.mark.slow
+def test_the_first_server_takes_connections_but_answers_nothing(
+    cluster: Cluster, quick_agent: QuickAgent, volume: Volume
+) -> None:
+    agent = quick_agent
+    agent.configure(config(volume.name))
+    with faults.glusterd_frozen(cluster.server("node1")):
+        agent.start()
+        [failed] = agent.await_log("mount-attempt-failed", timeout=90)
+        assert "nothing was mounted within 60 s" in failed.message
+        assert agent.await_verdict(*USABLE)["server"] == "node2"
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ALL_FAIL)
 def test_all_servers_fail_at_the_start(
     cluster: Cluster, unit_agent: UnitAgent, volume: Volume, how: str
 ) -> None:
     agent, machine = unit_agent, unit_agent.machine
     agent.configure(config(volume.name))
-    make, evidence = ALL_FAIL[how]
+    make, evidence, seconds = ALL_FAIL[how]
     with ExitStack() as stack:
         for fault in make(cluster, agent, volume):
             stack.enter_context(fault)
@@ -77,7 +98,7 @@ def test_all_servers_fail_at_the_start(
         ready_after = time.monotonic() - begun
         assert ready_after < 30
         assert evidence in agent.await_verdict("absent")["evidence"]
-        for _ in range(30):
+        for _ in range(seconds):
             assert len(children(agent)) <= 2
             assert len(machine.processes("glusterfs")) <= 1
             time.sleep(1)

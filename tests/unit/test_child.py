@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -67,7 +68,11 @@ def test_a_persistent_worker_answers_line_by_line(tmp_path: Path) -> None:
 
 
 def environment(pid: int) -> set[str]:
-    variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    """Empty for a moment: a program counts as started before the kernel has set it up."""
+    end = time.monotonic() + 20
+    while not (text := Path(f"/proc/{pid}/environ").read_text()) and time.monotonic() < end:
+        time.sleep(0.01)
+    variables = text.split("\0")
     return {variable.partition("=")[0] for variable in variables if variable}
 
 

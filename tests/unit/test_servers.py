@@ -23,6 +23,13 @@ def test_what_is_not_known_to_fail_comes_before_what_is() -> None:
     assert servers.order(NAMES, found) == ("node3", "node4", "node1", "node2")
 
 
+def test_servers_that_attempts_failed_with_come_last_for_a_while() -> None:
+    failed_at = {"node1": 100.0, "node3": 90.0}
+    assert servers.by_failures(NAMES, failed_at, 110.0) == ("node2", "node4", "node3", "node1")
+    assert servers.by_failures(NAMES, failed_at, 401.0) == NAMES
+    assert servers.by_failures(NAMES, {}, 0.0) == NAMES
+
+
 @given(st.dictionaries(st.sampled_from(NAMES), st.sampled_from(Outcome)))
 def test_none_is_lost(outcomes: dict[str, Outcome]) -> None:
     assert sorted(servers.order(NAMES, contacts(**outcomes))) == sorted(NAMES)

@@ -148,7 +148,7 @@ def test_status_into_a_closed_pipe_says_nothing(host: Host) -> None:
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_wait_ends_at_once_where_the_mount_is_usable(host: Host, verdict: Verdict) -> None:
-    host.say(replace(HUNG, verdict=verdict))
+    host.say(replace(HUNG, verdict=verdict, removing=False))
     code, out, err = host.call("wait", "model-share", "--timeout", "0s")
     assert out == ""
     if verdict in {Verdict.HEALTHY, Verdict.DEGRADED, Verdict.STALE_OPTIONS}:
@@ -158,10 +158,19 @@ def test_wait_ends_at_once_where_the_mount_is_usable(host: Host, verdict: Verdic
         assert err.startswith(f"gluster-ml-agent: model-share is {verdict.value}: no answer")
 
 
+def test_wait_lets_no_job_start_on_a_mount_that_is_about_to_go(host: Host) -> None:
+    host.say(replace(HEALTHY, removing=True))
+    code, _, err = host.call("wait", "datasets", "--timeout", "0s")
+    assert code == 1
+    assert "no longer configured" in err
+
+
 def test_wait_sees_the_mount_become_usable(host: Host) -> None:
     host.say(HUNG)
     with host.start("wait", "model-share") as process:
-        timer = threading.Timer(1, lambda: host.say(replace(HUNG, verdict=Verdict.HEALTHY)))
+        timer = threading.Timer(
+            1, lambda: host.say(replace(HUNG, verdict=Verdict.HEALTHY, removing=False))
+        )
         timer.start()
         assert process.wait(60) == 0
         timer.join()
@@ -185,7 +194,7 @@ def test_wait_for_a_mount_that_the_agent_does_not_know(host: Host) -> None:
     host.say(HEALTHY, config=config(ConfigState.REJECTED, "agent.yaml:1:2: wrong"))
     code, _, err = host.call("wait", "other", "--timeout", "1s")
     assert code == 1
-    assert "no mount named other" in err
+    assert "no mount named other; there is: datasets" in err
     assert "agent.yaml:1:2: wrong" in err
 
 
@@ -252,12 +261,13 @@ def test_resume_removes_the_pause_of_a_mount_that_is_gone(host: Host) -> None:
     assert pausefile.paused(host.state_dir) == frozenset()
 
 
-def test_a_state_directory_that_is_not_there_is_one_line(host: Host) -> None:
+def test_a_state_directory_that_is_none_is_one_line(host: Host) -> None:
     host.say(HEALTHY)
     host.state_dir.rmdir()
+    host.state_dir.write_text("")
     code, _, err = host.call("pause", "datasets")
     assert code == 1
-    assert err == "gluster-ml-agent: cannot pause datasets: No such file or directory\n"
+    assert err == "gluster-ml-agent: cannot pause datasets: Not a directory\n"
 
 
 def test_check(host: Host) -> None:

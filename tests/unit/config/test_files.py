@@ -154,3 +154,33 @@ def test_a_full_disk_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.Monk
             lastgood.save(str(tmp_path), GOOD * 2)
     assert lastgood.restore(str(tmp_path), mount_table=()).config.mounts == {}
     assert os.listdir(tmp_path) == ["last-good.yaml"]
+
+
+def test_a_mount_that_came_since_the_table_was_read_is_not_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can hang is told from what can't by its type; here that of the test's own directory."""
+    found = files.lstat(str(tmp_path))
+    assert found is not None
+    assert stat.S_ISDIR(found.mode)
+    asked: list[int] = []
+
+    def refuse(descriptor: int) -> os.stat_result:
+        asked.append(descriptor)
+        raise AssertionError("fstat can hang")
+
+    own_mount = next(path for path in ("/dev/shm", "/proc", "/sys") if os.path.ismount(path))
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "can_hang", lambda _: True)
+        patch.setattr("agent.config.files.os.fstat", refuse)
+        assert files.lstat(own_mount) is None
+    assert asked == []
+
+
+def test_a_link_is_seen_as_one(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    found = files.lstat(str(tmp_path / "link"))
+    assert found is not None
+    assert stat.S_ISLNK(found.mode)
+    assert files.lstat(str(tmp_path / "link" / "below")) is None
+    assert files.lstat(str(tmp_path / "missing")) is None

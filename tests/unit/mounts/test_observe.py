@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.errors import ChildGone
 from agent.events import Event
-from agent.model import Client, ClientState, ProcessId
+from agent.model import Client, ClientState, ProcessId, Space
 from agent.mounts.observe import LOOK_EVERY, Observer
 from agent.mounts.verdict import decide
 from agent.system.child import Busy
@@ -118,6 +118,20 @@ def test_time_in_which_the_agent_stood_still_is_not_held_against_the_mount(tmp_p
         facts = replace(looking.look(405.0), client=Client(ClientState.ALIVE, ProcessId(1, 1)))
         assert decide(settings().wanted, facts, 42, 405.0) is None
         assert facts.pending_since == 400.0
+        looking.close()
+
+    asyncio.run(run())
+
+
+def test_space_is_that_of_the_newest_answer_or_not_known(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path, layers=[OURS], answer=FINE)
+        looking = observer(world)
+        looking.look(100.0)
+        await until(lambda: looking.space == Space(FINE["total"], FINE["free"]), "it is told")
+        world.answer = {**FINE, "statvfs": {"name": "statvfs", "errno": 107}}
+        looking.look(1e6)
+        await until(lambda: looking.space is None, "it is not known any more")
         looking.close()
 
     asyncio.run(run())

@@ -108,6 +108,16 @@ def test_a_path_that_leads_elsewhere_is_foreign() -> None:
     assert verdict(facts) is Verdict.FOREIGN
 
 
+def test_a_stopped_client_is_told_with_its_cure() -> None:
+    judgement = decide(
+        WANTED, replace(HEALTHY, client_stopped_at=NOW - 11, pending_since=NOW - 11), 42, NOW
+    )
+    assert judgement is not None
+    assert judgement.verdict is Verdict.SLOW
+    assert ALIVE.process is not None
+    assert f"is stopped: kill -CONT {ALIVE.process.pid} lets it go on" in judgement.evidence
+
+
 def test_absent_names_the_last_failure() -> None:
     facts = Facts(layers=(), client=Client(ClientState.UNKNOWN), attempt_error="auth refused")
     judgement = decide(WANTED, facts, 42, NOW)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import Client, ClientState, MountEntry, MountStatus, ProcessId, Verdict
+from agent.model import Client, ClientState, Holder, MountEntry, MountStatus, ProcessId, Verdict
 from agent.mounts.edges import NO_FIELDS, Edges, Settings, from_config
 from agent.mounts.records import Records
 from agent.system.mounthost import MountRequest, Unit
@@ -79,7 +79,9 @@ class World:
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     answer: dict[str, Any] = field(default_factory=dict)
     spawn_error: Exception | None = None
+    held_by: list[Holder] = field(default_factory=list)
     later: float = 0.0
+    strays: int = 0
 
     def __post_init__(self) -> None:
         self.report = Report()
@@ -95,7 +97,7 @@ class World:
             servers=cast("Any", self),
             records=self.records,
             report=self.report,
-            monotonic=lambda: time.monotonic() + self.later,
+            monotonic=time.monotonic,
             wall=time.time,
             jitter=lambda: 0.0,
             write_name="host-1",
@@ -154,7 +156,7 @@ class World:
 
     async def holders(self, *_: object) -> Holders:
         self.before.get("holders", lambda: None)()
-        return Holders((), complete=True)
+        return Holders(tuple(self.held_by), complete=True)
 
     async def guard(
         self,
@@ -165,7 +167,7 @@ class World:
         deadline: float,
     ) -> Guard:
         self._do("guard" if immutable else "unguard")
-        return Guard(GuardState.SET if immutable else GuardState.CLEAR)
+        return Guard(GuardState.SET if immutable else GuardState.CLEAR, strays=self.strays)
 
     async def race(self, servers: tuple[str, ...], port: int) -> dict[str, Contact]:
         self.before.get("race", lambda: None)()

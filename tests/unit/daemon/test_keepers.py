@@ -1,0 +1,109 @@
+"""One keeper per mount, through changes of the file that come at a bad moment."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from agent.config.schema import Config, MountConfig
+from agent.daemon.keepers import Keepers, Moves
+from agent.daemon.loop import _write_name
+from agent.events import Event
+from agent.model import Client, ClientState, Verdict
+from tests.unit.mounts.world import FINE, PATH, World, config, until
+
+NOBODY: frozenset[str] = frozenset()
+
+
+def named(**mounts: MountConfig) -> Config:
+    return Config(mounts=mounts)
+
+
+@contextlib.asynccontextmanager
+async def keepers(world: World, moves: Moves) -> AsyncIterator[Keepers]:
+    made = Keepers(world.edges(), moves.extend)
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def test_a_mount_that_returns_to_the_file_while_it_is_forgotten_is_kept(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path, answer=FINE)
+        async with keepers(world, []) as kept:
+            kept.apply(named(a=config()), NOBODY)
+            await until(lambda: "mount" in world.done, "it is mounted")
+            await until(lambda: world.report.status["a"].verdict is Verdict.HEALTHY, "healthy")
+            world.before["unguard"] = lambda: kept.apply(named(a=config()), NOBODY)
+            kept.apply(named(), NOBODY)
+            await until(lambda: world.done.count("mount") == 2, "it is mounted again")
+
+    asyncio.run(run())
+
+
+def test_a_pause_goes_along_with_a_new_name(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path)
+        moves: Moves = []
+        async with keepers(world, moves) as kept:
+            kept.apply(named(a=config()), frozenset({"a"}))
+            await until(lambda: "a" in world.report.status, "it is judged")
+            kept.apply(named(b=config()), frozenset({"a"}))
+            await until(lambda: "b" in world.report.status, "it is judged by its new name")
+            assert world.report.status["b"].verdict is Verdict.PAUSED
+            assert moves == [("a", "b")]
+        assert world.done == []
+
+    asyncio.run(run())
+
+
+def test_a_pause_goes_along_with_a_name_that_changed_while_no_agent_ran(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path)
+        world.records.save(world.records.new("a", PATH, "vol"))
+        moves: Moves = []
+        async with keepers(world, moves) as kept:
+            kept.apply(named(b=config()), frozenset({"a"}))
+            await until(lambda: "b" in world.report.status, "it is judged")
+        assert moves == [("a", "b")]
+        assert world.done == []
+
+    asyncio.run(run())
+
+
+def test_a_paused_mount_that_another_takes_the_name_of_stays_untouched(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path, answer=FINE)
+        world.client = Client(ClientState.UNKNOWN)
+        async with keepers(world, []) as kept:
+            kept.apply(named(a=config()), NOBODY)
+            await until(lambda: world.report.status.get("a") and world.layers, "it is mounted")
+            kept.pause(frozenset({"a"}))
+            kept.apply(named(a=config(path="/mnt/other")), frozenset({"a"}))
+            await until(lambda: "a.removed" in world.report.status, "the old one is going")
+            assert world.report.status["a.removed"].verdict is Verdict.PAUSED
+            await asyncio.sleep(0.2)
+        assert "unmount" not in world.done
+
+    asyncio.run(run())
+
+
+def test_a_state_directory_that_can_not_be_written_stops_no_agent(tmp_path: Path) -> None:
+    assert _write_name(tmp_path / "missing")
+    first = _write_name(tmp_path)
+    assert _write_name(tmp_path) == first
+
+
+def test_the_guard_stays_where_another_volume_takes_the_path(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path, answer=FINE)
+        async with keepers(world, []) as kept:
+            kept.apply(named(a=config()), NOBODY)
+            await until(lambda: world.layers, "it is mounted")
+            kept.apply(named(a=config(volume="other")), NOBODY)
+            await until(lambda: world.report.told(Event.FORGOTTEN), "the old one is forgotten")
+            await until(lambda: world.done.count("mount") == 2, "the other one is mounted")
+        assert "unguard" not in world.done
+
+    asyncio.run(run())
