@@ -34,7 +34,7 @@ def paused(state_dir: Path) -> frozenset[str]:
 
 def pause(state_dir: Path, name: str) -> bool:
     """True: it wasn't paused before. The name is valid. Raises OSError."""
-    directory(state_dir).mkdir(mode=0o755, parents=True, exist_ok=True)
+    directory(state_dir).mkdir(mode=0o755, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         os.close(os.open(directory(state_dir) / name, flags, 0o644))

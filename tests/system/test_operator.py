@@ -56,6 +56,7 @@ def test_paused_it_only_observes(bare_agent: UnitAgent, shared_volume: Volume) -
 
 def test_paused_at_start_nothing_is_mounted(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     bare_agent.configure(config(shared_volume.name))
+    bare_agent.machine.run(["mkdir", "/var/lib/gluster-ml"])  # as after an earlier start
     bare_agent.command("pause", "a", check=True)
     bare_agent.start()
     assert bare_agent.await_verdict("paused")["observed"] == "absent"
@@ -86,6 +87,7 @@ def test_wait_and_status_by_their_exit_codes(bare_agent: UnitAgent, shared_volum
 
 def test_wait_returns_when_the_mount_comes(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     bare_agent.configure(config(shared_volume.name))
+    bare_agent.machine.run(["mkdir", "/var/lib/gluster-ml"])  # as after an earlier start
     bare_agent.command("pause", "a", check=True)
     bare_agent.start()
     waiting = bare_agent.machine.popen([str(AGENT), "wait", "a"])
