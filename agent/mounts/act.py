@@ -39,7 +39,7 @@ class InUse(AgentError):
 
 
 class Executor:
-    """Acts on one mount. settings may be replaced between two actions."""
+    """Acts on one mount. settings may be replaced at any time."""
 
     def __init__(
         self, settings: Settings, edges: Edges, observer: Observer, chronicle: Chronicle
@@ -49,6 +49,7 @@ class Executor:
         self._observer = observer
         self._tell = chronicle.tell
         self._guard_told = ""
+        self._look_at_guard = False
         self._save_told = ""
 
     async def run(self, action: Action) -> None:
@@ -110,13 +111,14 @@ class Executor:
 
     async def _detach(self, action: Detach) -> None:
         for _ in range(action.layers):
+            self._require_top(action.path, action.device)
             await self._edges.host.detach(action.path, DETACH_TIMEOUT)
         self._observer.forget()
-        self._tell(Event.DETACHED, action.describe(), path=action.path)
+        self._tell(Event.DETACHED, f"{action.describe()}: done", path=action.path)
 
     def _abort(self, action: Abort) -> None:
         if fuse.abort(action.minor):
-            self._tell(Event.ABORTED, action.describe(), minor=action.minor)
+            self._tell(Event.ABORTED, f"{action.describe()}: done", minor=action.minor)
             return
         # Without fusectl the end of the client does the same to the connection.
         if action.client is None or not proc.kill(action.client):
@@ -126,7 +128,14 @@ class Executor:
             )
         self._tell(Event.ABORTED, f"killed the hung client of {action.path}", minor=action.minor)
 
+    def _require_top(self, path: str, device: tuple[int, int]) -> None:
+        """What was decided on an earlier look holds for the mount that was seen then, no other."""
+        layers = self.layers()
+        if not layers or layers[-1].device != device:
+            raise MountFailed(f"{path}: another mount lies there by now, or none")
+
     async def _unmount(self, action: Unmount) -> None:
+        self._require_top(action.path, action.device)
         if not await self._edges.host.unmount(action.path, UNMOUNT_TIMEOUT):
             raise InUse(action.path)
         self._observer.forget()
@@ -160,32 +169,35 @@ class Executor:
         return guard.state is GuardState.SET
 
     async def _mount(self, action: Mount) -> None:
-        config = self.settings.config
+        settings = self.settings  # those that the mount is made with, whatever comes meanwhile
+        config = settings.config
         if config is None:
             raise MountFailed(f"{action.path} was taken out of the file")
         record = self.record()
-        if not record.guarded or not config.guard:
+        if not record.guarded or not config.guard or self._look_at_guard:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
-        contacts = await self._edges.servers.race(config.servers, self.settings.port)
+        contacts = await self._edges.servers.race(config.servers, settings.port)
         if not any(c.outcome is Outcome.ANSWERED for c in contacts.values()):
             raise NoServer(f"no volfile server answers: {describe(contacts.values())}")
         source, options = render(config, order(config.servers, contacts))
         log = clientlog.log_path(config)
         since = clientlog.position(log)
         unit = await self._edges.host.administrator_unit(action.path)
-        fingerprint = "" if unit else self.settings.wanted.fingerprint
+        fingerprint = "" if unit else settings.wanted.fingerprint
         record = replace(record, fingerprint=fingerprint, device=None, client=None)
         self._save(record)
         try:
             if unit:
                 await self._edges.host.start_unit(unit, action.path, MOUNT_TIMEOUT)
             else:
-                request = MountRequest(self.settings.name, source, action.path, options)
+                request = MountRequest(settings.name, source, action.path, options)
                 await self._edges.host.mount(request, MOUNT_TIMEOUT)
             top = self._verify(record)
         except MountFailed as error:
-            self._save(replace(record, fingerprint="", guarded=False))
+            self._look_at_guard = True
+            self._save(replace(record, fingerprint=""))
             raise self._explained(error, clientlog.cause(clientlog.tail(log, since))) from error
+        self._look_at_guard = False
         by = f" by {unit.origin}" if unit else ""
         self._tell(
             Event.MOUNTED,

@@ -7,6 +7,13 @@ from agent.model import Verdict
 from agent.mounts.edges import Edges
 from agent.mounts.facts import Judgement
 
+_CAUSES = {
+    Verdict.ABSENT: "it was not mounted",
+    Verdict.DEAD: "the client died",
+    Verdict.HUNG: "the client hung",
+    Verdict.STALE_OPTIONS: "the options changed",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -65,16 +72,18 @@ class Chronicle:
                 self.tell(Event.FINDING, finding)
         verdict = judgement.observed or judgement.verdict
         if verdict is Verdict.DEAD:
-            self.needs_repair(now, "the client died")
+            self.needs_repair(now, verdict)
         if verdict.usable and verdict is not Verdict.STALE_OPTIONS:
             self._repaired(now)
         self._was_usable = self._was_usable or verdict.usable
 
-    def needs_repair(self, now: float, why: str) -> None:
+    def needs_repair(self, now: float, verdict: Verdict) -> None:
         """Something is about to be repaired; the first mount of all is no repair."""
-        if self._repair is None and (self._was_usable or why != Verdict.ABSENT):
-            event = Event.OPTIONS_APPLIED if why == Verdict.STALE_OPTIONS else Event.RECOVERED
-            self._repair = Repair(now, why, event)
+        if self._repair is None and (self._was_usable or verdict is not Verdict.ABSENT):
+            event = Event.RECOVERED
+            if verdict is Verdict.STALE_OPTIONS:
+                event = Event.OPTIONS_APPLIED
+            self._repair = Repair(now, _CAUSES.get(verdict, str(verdict)), event)
 
     def in_use(self) -> None:
         """What was to be repaired can't be yet."""

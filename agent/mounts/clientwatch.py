@@ -20,6 +20,7 @@ class ClientWatch:
     """The client of one layer; a new layer gets a new watch.
 
     gone_at, stopped_at: monotonic seconds at which its end, or its being stopped, was seen.
+    certain: it was found by a search, or seen alive; what only a record says may be out of date.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class ClientWatch:
         self.client = Client(ClientState.UNKNOWN)
         self.gone_at: float | None = None
         self.stopped_at: float | None = None
+        self.certain = False
         self._name = name
         self._layer = layer
         self._edges = edges
@@ -45,8 +47,9 @@ class ClientWatch:
         """Start the search if the process isn't known; see whether it is stopped."""
         if self.client.process is None and self._search is None and now >= self._search_at:
             self._search_at = now + IDENTIFY_AGAIN
-            gluster = [entry for entry in layers if entry.fstype == FSTYPE]
-            position = (gluster.index(self._layer), len(gluster))
+            # By number: a remount by hand changes the options of the entry.
+            gluster = [entry.mount_id for entry in layers if entry.fstype == FSTYPE]
+            position = (gluster.index(self._layer.mount_id), len(gluster))
             self._search = asyncio.get_running_loop().create_task(self._identify(position))
         if self.client.process is not None and self.gone_at is None:
             stat = read_stat(self.client.process.pid)
@@ -58,7 +61,11 @@ class ClientWatch:
 
     def expect(self, process: ProcessId) -> None:
         """A record says which process serves this layer: no search is needed."""
-        self._take(Client(ClientState.ALIVE, process))
+        if self._search is not None:
+            self._search.cancel()
+            self._search = None
+        if self.client.process != process:
+            self._take(Client(ClientState.ALIVE, process))
 
     def disproved(self) -> None:
         """The mount works without the process that was taken for its client: search again."""
@@ -84,7 +91,7 @@ class ClientWatch:
             client = await self._edges.workers.find_client(
                 self._name, self._layer, pids, position, IDENTIFY_DEADLINE
             )
-        except AgentError:
+        except (AgentError, OSError):
             pass  # it stays unknown, which the findings say; the next search follows
         finally:
             self._search = None
@@ -92,10 +99,16 @@ class ClientWatch:
         self._wake()
 
     def _take(self, client: Client) -> None:
+        self._drop_watch()
         self.client = client
         if client.process is not None:
-            self._watch = ProcessWatch(client.process, self._exited)
+            try:
+                self._watch = ProcessWatch(client.process, self._exited)
+                self.certain = self._watch.alive
+            except OSError:  # no descriptor to spare: not known, rather than not watched
+                self.client = Client(ClientState.UNKNOWN)
         elif client.state is ClientState.GONE:
+            self.certain = True
             self.gone_at = self._edges.monotonic()
 
     def _exited(self) -> None:

@@ -25,7 +25,7 @@ def hung_evidence(facts: Facts, top: MountEntry) -> str:
             said.append(f"its client process {process.pid} is in state {stat.state}{where}")
     waiting = fuse.waiting(top.minor)
     if waiting is not None:
-        said.append(f"{waiting} requests wait")
+        said.append(f"{waiting} request{' waits' if waiting == 1 else 's wait'}")
     if facts.servers_detail:
         said.append(f"volfile servers: {facts.servers_detail}")
     return "; ".join(said)

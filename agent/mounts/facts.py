@@ -52,11 +52,13 @@ class Facts:
 
     layers: entries of mountinfo at the path, bottom to top. probe: the newest answer about the
     topmost layer. write: the newest outcome of writing through it, which is tried less often than
-    reading. pending_since: when the probe that is still out was asked. client_gone_at: when its
-    end was seen; client_stopped_at: since when its process is seen stopped (state T);
-    identifying: the search for it has not ended yet. fingerprint: the options of the agent's own
-    mount, None for a mount that somebody else made. attempt_error: why the last attempt to mount
-    failed. servers_reachable: any volfile server answers on its port.
+    reading. pending_since: when the probe that is still out was asked. blind_since, blind_why:
+    since when, and why, no worker could make a probe. client_gone_at: when its end was seen;
+    client_stopped_at: since when its process is seen stopped (state T); client_certain: False where
+    only a record says that this process was the mount's; identifying: the search for it has not
+    ended yet. fingerprint: the options of the agent's own mount, None for a mount that somebody
+    else made. attempt_error: why the last attempt to mount failed. servers_reachable: any volfile
+    server answers on its port.
     """
 
     layers: tuple[MountEntry, ...]
@@ -64,8 +66,11 @@ class Facts:
     probe: ProbeSeen | None = None
     write: Step | None = None
     pending_since: float | None = None
+    blind_since: float | None = None
+    blind_why: str = ""
     client_gone_at: float | None = None
     client_stopped_at: float | None = None
+    client_certain: bool = True
     identifying: bool = False
     fingerprint: str | None = None
     attempt_error: str = ""

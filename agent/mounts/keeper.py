@@ -18,6 +18,9 @@ from agent.mounts.recovery import Abort, Action, Detach, Forget, History, Mount,
 from agent.mounts.status import status_of
 from agent.mounts.verdict import decide
 
+OVERSLEPT = 1.0
+"""Seconds; a keeper that wakes later than that was not let run: its own process stood still."""
+
 
 class Keeper:
     """One mount's keeper. `run` is its life; what it is told is heard between two of its steps.
@@ -44,6 +47,7 @@ class Keeper:
         self._dead_layer: tuple[int, int] | None = None
         self._own = False
         self._own_below = False
+        self._busy_told = ""
 
     def wake(self) -> None:
         """Something may have changed: look again."""
@@ -78,7 +82,10 @@ class Keeper:
             return None
         self._note(judgement, facts, now)
         self._edges.report.changed(self._status(judgement, facts))
-        policy = self.settings.policy(own=self._own, own_below=self._own_below)
+        policy = replace(
+            self.settings.policy(own=self._own, own_below=self._own_below),
+            confirmed=self._is_confirmed(facts),
+        )
         plan = recovery.plan(self.settings.wanted, facts, judgement, policy, self._history, now)
         if plan.actions:
             failed = await self._act(plan.actions, facts, judgement)
@@ -100,6 +107,9 @@ class Keeper:
                 await self._waker.wait()
         except TimeoutError:
             pass
+        overslept = self._edges.monotonic() - max(until, now)
+        if overslept > OVERSLEPT:
+            self._observer.discount(overslept)
 
     def _facts(self, now: float) -> Facts:
         facts = self._observer.look(now)
@@ -131,6 +141,12 @@ class Keeper:
                 Event.ADOPTED, f"found {top.source} mounted at {top.path}: {whose} mount"
             )
 
+    def _is_confirmed(self, facts: Facts) -> bool:
+        """Whether the client on record, if there is one, still serves what lies on top."""
+        client = self._executor.record().client
+        alive = facts.client.state is ClientState.ALIVE
+        return client is None or (alive and facts.client.process == client)
+
     def _note(self, judgement: Judgement, facts: Facts, now: float) -> None:
         """Remember what the judgement says beyond this moment."""
         self._chronicle.judged(judgement, now, tried=bool(self._attempt_error))
@@ -160,7 +176,8 @@ class Keeper:
 
     async def _act(self, actions: tuple[Action, ...], facts: Facts, judgement: Judgement) -> bool:
         """Carry out the actions in order; True if one failed."""
-        self._chronicle.needs_repair(self._edges.monotonic(), judgement.verdict)
+        if any(isinstance(action, Mount) for action in actions):
+            self._chronicle.needs_repair(self._edges.monotonic(), judgement.verdict)
         if isinstance(actions[0], Abort) and facts.top is not None:
             self._chronicle.tell(Event.HUNG_EVIDENCE, hung_evidence(facts, facts.top))
         try:
@@ -171,26 +188,26 @@ class Keeper:
                 if isinstance(action, Detach):
                     self._holders.follow(self.settings.key, facts)
                 if isinstance(action, Mount):
-                    self._attempt_error = ""
+                    self._attempt_error = self._busy_told = ""
         except InUse:
             self._busy(actions[0])
             return True
-        except AgentError as error:
+        except (AgentError, OSError) as error:
             self._failed(error)
             return True
         return False
 
     def _busy(self, action: Action) -> None:
         self._chronicle.in_use()
-        first = self._history.next_unmount_at == 0.0
         self._history = recovery.note_busy(self._history, self._edges.monotonic())
-        if first and isinstance(action, Unmount):
+        if isinstance(action, Unmount) and action.why != self._busy_told:
+            self._busy_told = action.why
             event = Event.OPTIONS_PENDING if self.settings.config else Event.REMOVAL_PENDING
             self._chronicle.tell(
                 event, f"{action.path} is in use; to be unmounted when idle: {action.why}"
             )
 
-    def _failed(self, error: AgentError) -> None:
+    def _failed(self, error: AgentError | OSError) -> None:
         now, jitter = self._edges.monotonic(), self._edges.jitter()
         no_server = isinstance(error, NoServer)
         self._history = recovery.note_failure(self._history, now, jitter, no_server=no_server)

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Coroutine
 
 from agent.errors import AgentError
+from agent.events import Event
 from agent.model import Client, ClientState, MountEntry, Space
 from agent.mounts.clientwatch import ClientWatch
 from agent.mounts.edges import Edges, Settings
@@ -19,6 +20,7 @@ from agent.mounts.facts import (
     RECONFIRM_DEATH,
     Facts,
     ProbeSeen,
+    hung_after,
     serves,
 )
 from agent.mounts.serverwatch import ServerWatch
@@ -41,6 +43,10 @@ SPACE_LOW = 64 << 20
 """Bytes free below which writing is tried that often too, so that `full` is seen as it comes."""
 RETRY_WORKER = 1.0
 """Seconds until a probe worker that broke is started anew."""
+LOOK_EVERY = 30.0
+"""Seconds between two looks at most: a keeper that sleeps longer would count as stuck."""
+RELEASE = 1.0
+"""Seconds after which a worker that was killed and has not ended is told of."""
 _PROBE = "probe"
 
 
@@ -69,6 +75,8 @@ class Observer:
         self.write: Step | None = None
         self.space: Space | None = None
         self._pending_since: float | None = None
+        self._blind_since: float | None = None
+        self._blind_why = ""
         self._probe_at = 0.0
         self._write_at = 0.0
 
@@ -94,8 +102,11 @@ class Observer:
             probe=self.probe,
             write=self.write,
             pending_since=self._pending_since,
+            blind_since=self._blind_since,
+            blind_why=self._blind_why,
             client_gone_at=watch.gone_at if watch else None,
             client_stopped_at=watch.stopped_at if watch else None,
+            client_certain=watch is None or watch.certain,
             identifying=watch is not None and watch.identifying,
             servers_reachable=self._servers.reachable,
             servers_detail=self._servers.detail,
@@ -103,15 +114,22 @@ class Observer:
 
     def next_look(self, now: float) -> float:
         """Monotonic seconds at which something is due that no event announces."""
-        due = [now + self.settings.interval]
+        due = [now + min(self.settings.interval, LOOK_EVERY)]
         if self._pending_since is not None:
-            due.append(self._pending_since + self.settings.wanted.probe_timeout)
+            wanted = self.settings.wanted
+            due.append(self._pending_since + wanted.probe_timeout)
+            due.append(self._pending_since + hung_after(wanted, self.ping_timeout))
         elif self._top is not None:
             due.append(self._probe_at)
         if self.watch is not None and self.watch.gone_at is not None:
             due.append(now + CONFIRM_DEATH / 2)
         later = [at for at in due if at > now]
         return min(later)
+
+    def discount(self, seconds: float) -> None:
+        """The agent itself stood still (stopped, frozen, starved): the mount was not late then."""
+        if self._pending_since is not None:
+            self._pending_since += seconds
 
     def forget(self) -> None:
         """The layer was replaced: what was seen of the old one says nothing about the new one.
@@ -161,33 +179,53 @@ class Observer:
         self._request_id += 1
         path = self.settings.wanted.path
         request = ProbeRequest(self._request_id, path, top.device, write_name)
+        # By device: a worker that is stuck in a former mount says nothing about this one. As long
+        # as it is, the kernel gives that mount's number to no other.
+        key = f"{self.settings.key} ({top.major}:{top.minor})"
         try:
             if self._child is None or self._child.exited.done():
-                self._child = self._edges.children.spawn(_PROBE, self.settings.key)
+                self._child = self._edges.children.spawn(_PROBE, key)
             self._child.send(encode(request))
-        except Busy:
-            # The last worker still sits in an unanswered request on this very path: that is
+        except Busy as error:
+            # The last worker still sits in an unanswered request on this very mount: that is
             # the answer, until the kernel lets it go.
             self._child = None
             self._pending_since = now
-            self._start(self._await_release(now))
+            self._start(self._await_release(key, request.id, str(error)))
             return
-        except AgentError:
-            self._child = None
-            self._probe_at = now + RETRY_WORKER
+        except (AgentError, OSError) as error:
+            self._fail(str(error))
             return
         self._pending_since = now
         self._start(self._await_reply(self._child, request, now))
+
+    def _fail(self, why: str) -> None:
+        """No probe can be made: that is the agent's trouble, and says nothing about the mount."""
+        now = self._edges.monotonic()
+        if self._child is not None:
+            self._child.abandon()
+            self._child = None
+        self._pending_since = None
+        self._probe_at = now + RETRY_WORKER
+        self._blind_since = now if self._blind_since is None else self._blind_since
+        self._blind_why = why
 
     def _write_due(self, now: float) -> bool:
         if self.settings.wanted.read_only or self._gone_at is not None:
             return False
         return now >= self._write_at
 
-    async def _await_release(self, since: float) -> None:
-        while (child := self._edges.children.get(_PROBE, self.settings.key)) is not None:
-            await asyncio.wait([child.exited])
-        if self._pending_since == since:
+    def _awaits(self, request_id: int) -> bool:
+        return self._pending_since is not None and self._request_id == request_id
+
+    async def _await_release(self, key: str, request_id: int, why: str) -> None:
+        patience: float | None = RELEASE
+        while (child := self._edges.children.get(_PROBE, key)) is not None:
+            ended, _ = await asyncio.wait([child.exited], timeout=patience)
+            if not ended:
+                patience = None
+                self._edges.report.emit(Event.WORKER_ABANDONED, why, mount=self.settings.name)
+        if self._awaits(request_id):
             self._pending_since = None
             self._probe_at = 0.0
             self._wake()
@@ -197,20 +235,18 @@ class Observer:
             reply = decode_probe_reply(await child.next_line())
             while reply.id != request.id:
                 reply = decode_probe_reply(await child.next_line())
-        except (AgentError, BadMessage):
+        except (AgentError, BadMessage) as error:
             child.abandon()
             if child is self._child:
-                self._child = None
-                self._pending_since = None
-                self._probe_at = self._edges.monotonic() + RETRY_WORKER
+                self._fail(str(error))
                 self._wake()
             return
-        if child is self._child and self._pending_since == asked_at:
+        if child is self._child and self._awaits(request.id):
             self._take(reply, asked_at)
 
     def _take(self, reply: ProbeReply, asked_at: float) -> None:
         now = self._edges.monotonic()
-        self._pending_since = None
+        self._pending_since = self._blind_since = None
         self._probe_at = now + self.settings.interval * (0.9 + self._edges.jitter() / 5)
         self.probe = ProbeSeen(asked_at, now, reply)
         if reply.write is not None:

@@ -5,15 +5,22 @@ is the one place that carries them out.
 """
 
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal
 
-from agent.model import ProcessId, Verdict
+from agent.model import ClientState, ProcessId, Verdict
 from agent.mounts.facts import Facts, Judgement, Wanted, serves
 
 DEATHS_WINDOW = 300.0
 """Seconds: a second death of the client within them is answered with back-off."""
-RETRY_MOUNT_MOST = 60.0
-"""Seconds: the longest pause between attempts to mount that cost a helper and a client."""
+RETRY_DEAD_MOST = 60.0
+"""Seconds: the longest pause before a client that keeps dying is replaced once more."""
+RETRY_MOUNT_MOST = 15.0
+"""Seconds: the longest pause between attempts to mount that cost a helper and a client.
+
+The volume is back unannounced, and jobs wait for it; 5,000 hosts are then some 450 attempts a
+second at most, each of which costs the servers one volfile.
+"""
 RETRY_SERVERS_MOST = 3.0
 """Seconds: the longest pause while no server answers; looking costs a few TCP connects."""
 RETRY_UNMOUNT = 10.0
@@ -22,9 +29,13 @@ RETRY_UNMOUNT = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """Take a mount out of the tree; whoever still uses it keeps it. layers: how many."""
+    """Take a mount out of the tree; whoever still uses it keeps it.
+
+    device: the only one to be detached; layers: how many of it lie on top.
+    """
 
     path: str
+    device: tuple[int, int]
     layers: int
     why: str
 
@@ -63,9 +74,10 @@ class KillClient:
 
 @dataclass(frozen=True, slots=True)
 class Unmount:
-    """Unmount if nobody uses it: the kernel's EBUSY decides."""
+    """Unmount the device if nobody uses it: the kernel's EBUSY decides."""
 
     path: str
+    device: tuple[int, int]
     why: str
 
     def describe(self) -> str:
@@ -104,6 +116,7 @@ class Policy:
     """What the operator's file allows.
 
     own: the agent itself made the mount that lies on top; own_below: it made one below that.
+    confirmed: as far as it can be seen; the record's device number may be another mount's by now.
     """
 
     hung: Literal["report", "remount"]
@@ -111,6 +124,7 @@ class Policy:
     removing: bool
     own: bool
     own_below: bool = False
+    confirmed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +154,21 @@ def backoff(failures: int, most: float, jitter: float) -> float:
 
 
 def note_failure(history: History, now: float, jitter: float, *, no_server: bool) -> History:
-    """An attempt to mount failed; no_server: none answered, so no client was even started."""
+    """An action failed; no_server: none answered, so no client was even started."""
     failures = history.failures + 1
     most = RETRY_SERVERS_MOST if no_server else RETRY_MOUNT_MOST
     return replace(
-        history, failures=failures, next_attempt_at=now + backoff(failures, most, jitter)
+        history,
+        failures=failures,
+        next_attempt_at=now + backoff(failures, most, jitter),
+        next_unmount_at=now + RETRY_UNMOUNT,
     )
 
 
 def note_death(history: History, now: float, jitter: float) -> History:
     """A client's death was seen: the first is answered at once, the next ones with back-off."""
     recent = tuple(at for at in history.deaths if now - at < DEATHS_WINDOW)
-    wait = backoff(len(recent), RETRY_MOUNT_MOST, jitter) if recent else 0.0
+    wait = backoff(len(recent), RETRY_DEAD_MOST, jitter) if recent else 0.0
     return replace(history, deaths=(*recent, now), next_attempt_at=now + wait)
 
 
@@ -184,18 +201,23 @@ def _keep(
         case Verdict.ABSENT:
             actions: tuple[Action, ...] = (Mount(path, "nothing was mounted"),)
         case Verdict.DEAD:
-            layers = _top_layers(wanted, facts)
-            actions = (Detach(path, layers, "dead"), Mount(path, "the client died"))
+            # A stopped client whose connection was aborted ends in no other way.
+            client = facts.client.process if facts.client.state is ClientState.ALIVE else None
+            actions = (
+                *_detach(wanted, facts, "dead"),
+                *((KillClient(client),) if client else ()),
+                Mount(path, "the client died"),
+            )
         case Verdict.HUNG if policy.hung == "remount" and facts.top is not None:
             client = facts.client.process
             actions = (
                 Abort(path, facts.top.minor, client),
-                Detach(path, 1, "hung"),
+                Detach(path, facts.top.device, 1, "hung"),
                 *((KillClient(client),) if client else ()),
                 Mount(path, "the client hung"),
             )
         case Verdict.STALE_OPTIONS if policy.new_options != "manual":
-            return _apply_options(path, policy, history, now)
+            return _apply_options(facts, policy, history, now)
         case _:
             return Plan()
     if now < history.next_attempt_at:
@@ -203,34 +225,44 @@ def _keep(
     return Plan(actions)
 
 
-def _top_layers(wanted: Wanted, facts: Facts) -> int:
-    """A dead client's entry hides nothing of use: all layers of its connection go."""
+def _detach(wanted: Wanted, facts: Facts, why: str) -> tuple[Action, ...]:
+    """All layers of a dead connection go, but none of what lies between or below them."""
     top = facts.top
-    same = [e for e in facts.layers if top and e.device == top.device and serves(e, wanted)]
-    return max(1, len(same))
+    if top is None:
+        return ()
+    same = takewhile(lambda e: e.device == top.device and serves(e, wanted), reversed(facts.layers))
+    return (Detach(wanted.path, top.device, len(list(same)), why),)
 
 
-def _apply_options(path: str, policy: Policy, history: History, now: float) -> Plan:
-    if policy.new_options == "now":
-        return Plan((Detach(path, 1, "outdated"), Mount(path, "the options changed")))
+def _apply_options(facts: Facts, policy: Policy, history: History, now: float) -> Plan:
+    top = facts.top
+    if top is None or not policy.confirmed:
+        return Plan()
     if now < history.next_unmount_at:
         return Plan(wake_at=history.next_unmount_at)
-    return Plan((Unmount(path, "its options changed"), Mount(path, "the options changed")))
+    mount = Mount(top.path, "the options changed")
+    if policy.new_options == "now":
+        return Plan((Detach(top.path, top.device, 1, "outdated"), mount))
+    return Plan((Unmount(top.path, top.device, "its options changed"), mount))
 
 
 def _remove(
     wanted: Wanted, facts: Facts, judgement: Judgement, policy: Policy, history: History, now: float
 ) -> Plan:
-    path = wanted.path
-    if not facts.layers or not (policy.own or policy.own_below):
+    path, top = wanted.path, facts.top
+    if now < history.next_attempt_at:
+        return Plan(wake_at=history.next_attempt_at)
+    if top is None or not (policy.own or policy.own_below):
         return Plan((Forget(path),))
     if not policy.own:
         return Plan()  # what lies on top is somebody else's
     match judgement.verdict:
         case Verdict.DEAD:
-            return Plan((Detach(path, _top_layers(wanted, facts), "dead"), Forget(path)))
+            return Plan((*_detach(wanted, facts, "dead"), Forget(path)))
         case Verdict.FOREIGN | Verdict.HUNG | Verdict.SLOW:
             return Plan()
+    if not policy.confirmed:
+        return Plan()
     if now < history.next_unmount_at:
         return Plan(wake_at=history.next_unmount_at)
-    return Plan((Unmount(path, "it was taken out of the file"), Forget(path)))
+    return Plan((Unmount(path, top.device, "it was taken out of the file"), Forget(path)))

@@ -46,7 +46,7 @@ def _bricks(judgement: Judgement, facts: Facts) -> tuple[Brick, ...] | None:
 
 def _pending(settings: Settings, judgement: Judgement) -> str:
     if settings.config is None:
-        return "it was taken out of the file, and is unmounted when nothing uses it"
+        return ""  # `removing` says it
     if Verdict.STALE_OPTIONS not in (judgement.verdict, judgement.observed):
         return ""
     match settings.config.recovery.new_options:

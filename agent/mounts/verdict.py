@@ -61,7 +61,10 @@ def _of_our_volume(
     if facts.client_stopped_at is not None and (death := _aborted(facts, now)):
         return death
     if facts.client.state is ClientState.GONE and facts.client_gone_at is not None:
-        return _of_orphan(wanted, facts, facts.client_gone_at, now)
+        death = _of_orphan(wanted, facts, facts.client_gone_at, now)
+        if death is not None or facts.client_certain:
+            return death
+        reply = None  # older than that end, it counts no more
     late = 0.0 if facts.pending_since is None else now - facts.pending_since
     limit = hung_after(wanted, ping_timeout)
     if late >= limit:
@@ -73,9 +76,19 @@ def _of_our_volume(
             Verdict.SLOW,
             f"no answer for {late:.0f} s, counts as hung after {limit:.0f} s{_who(facts)}",
         )
-    if reply is None:
-        return None
+    if (blind := _blind(wanted, facts, now)) is not None or reply is None:
+        return blind
     return _of_answer(wanted, facts, reply)
+
+
+def _blind(wanted: Wanted, facts: Facts, now: float) -> Judgement | None:
+    """An answer of old says nothing of now; but the want of new ones is no fault of the mount's."""
+    if facts.blind_since is None or now - facts.blind_since < wanted.probe_timeout:
+        return None
+    return Judgement(
+        Verdict.SLOW,
+        f"no probe could be made for {now - facts.blind_since:.0f} s: {facts.blind_why}",
+    )
 
 
 def _aborted(facts: Facts, now: float) -> Judgement | None:
@@ -101,7 +114,10 @@ def _of_orphan(wanted: Wanted, facts: Facts, gone_at: float, now: float) -> Judg
             return _of_answer(wanted, facts, probe.reply)
         if broken is not None and now - probe.asked_at <= 2 * RECONFIRM_DEATH:
             return Judgement(Verdict.DEAD, f"{_client(facts)} is gone; {broken}")
-    if pending_since is not None and now - max(pending_since, gone_at) >= CONFIRM_DEATH:
+    if pending_since is None or not facts.client_certain:
+        # Silence alone is no proof where the process may never have been this mount's.
+        return _blind(wanted, facts, now)
+    if now - max(pending_since, gone_at) >= CONFIRM_DEATH:
         return Judgement(Verdict.DEAD, f"{_client(facts)} is gone, and the mount does not answer")
     return None
 
@@ -112,8 +128,8 @@ def _of_answer(wanted: Wanted, facts: Facts, reply: ProbeReply) -> Judgement | N
     findings = _findings(facts, write)
     broken = next((s for s in steps if _failed(s)), None)
     if broken is not None:
-        if facts.identifying:
-            return None
+        if facts.identifying or facts.client_stopped_at is not None:
+            return None  # the next answer, or its absence, tells whether anybody is there
         who = "the client lives" if facts.client.state is ClientState.ALIVE else "a client may live"
         return Judgement(
             Verdict.NO_QUORUM,

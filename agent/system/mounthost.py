@@ -30,7 +30,10 @@ class Unit:
 
 
 class MountHost(Protocol):
-    """Every call ends by its timeout (seconds) or raises; none touches a mount itself."""
+    """Every call ends by its timeout (seconds) or raises; none touches a mount itself.
+
+    A mount that failed takes up to 5 s more, to clear away what it left.
+    """
 
     async def administrator_unit(self, path: str) -> Unit | None:
         """The unit by which the administrator manages this path, if there is one."""
@@ -38,8 +41,8 @@ class MountHost(Protocol):
     async def mount(self, request: MountRequest, timeout: float) -> None:
         """Make the mount; success is to be verified by the caller.
 
-        Raises MountFailed with what the helper said; what a failed or late helper started
-        (client, half mount) is gone then.
+        Raises MountFailed with what is known of the cause; what a failed or late helper started
+        (client, half mount) is gone then. Also where something is mounted at the path already.
         """
 
     async def start_unit(self, unit: Unit, path: str, timeout: float) -> None:
@@ -48,7 +51,8 @@ class MountHost(Protocol):
     async def unmount(self, path: str, timeout: float) -> bool:
         """Plain unmount: True when done, False when the kernel says EBUSY. Raises MountFailed.
 
-        To be called only on a mount that has just answered a probe: on a hung one it hangs.
+        Of the topmost mount at path; True too where nothing is mounted. A frozen or dead mount
+        doesn't make it wait (see umount.py), and jobs that require the mount's unit live on.
         """
 
     async def detach(self, path: str, timeout: float) -> None:

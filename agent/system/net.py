@@ -103,7 +103,11 @@ class ServerRace:
 
 
 async def _connect(address: Address) -> Outcome:
-    with contextlib.closing(socket.socket(address.family, socket.SOCK_STREAM)) as connection:
+    try:
+        made = socket.socket(address.family, socket.SOCK_STREAM)
+    except OSError:  # a kernel without IPv6, whose names have such addresses all the same
+        return Outcome.UNREACHABLE
+    with contextlib.closing(made) as connection:
         connection.setblocking(False)  # noqa: FBT003
         try:
             await asyncio.get_running_loop().sock_connect(connection, address.sockaddr)

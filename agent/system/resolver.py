@@ -43,20 +43,29 @@ class Resolver:
         key = (name, port)
         if numeric := _lookup(name, port, socket.AI_NUMERICHOST):
             return numeric
-        if key not in self._lookups:
-            self._start(key)
+        lookup = self._lookups.get(key) or self._start(key)
         # Not awaited itself: others may wait for it too, and it outlives a cancelled caller.
-        await asyncio.wait([self._lookups[key]], timeout=patience)
+        await asyncio.wait([lookup], timeout=patience)
         return self._known.get(key, ())
 
-    def _start(self, key: tuple[str, int]) -> None:
-        self._lookups[key] = self._loop.create_future()
+    def _start(self, key: tuple[str, int]) -> asyncio.Future[tuple[Address, ...]]:
+        lookup = self._lookups[key] = self._loop.create_future()
         with self._lock:
             self._queue.append(key)
             if self._threads >= _THREADS:
-                return
+                return lookup
             self._threads += 1
-        threading.Thread(target=self._work, name="resolver", daemon=True).start()
+        try:
+            threading.Thread(target=self._work, name="resolver", daemon=True).start()
+        except RuntimeError:  # no thread to be had: fail now, so that the next lookup tries again
+            with self._lock:
+                self._threads -= 1
+                taken = key not in self._queue  # by a thread that was there
+                if not taken:
+                    self._queue.remove(key)
+            if not taken:
+                self._finish(key, ())
+        return lookup
 
     def _work(self) -> None:
         while True:

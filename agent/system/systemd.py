@@ -56,7 +56,9 @@ class SystemdHost:
             cause = error.message
         else:
             async with _within(_ANSWER):
-                if result == "done":
+                # A mount that was in the table for a moment is enough for PID 1, whatever the
+                # helper said; it is a client that will give up (volume not served, ...).
+                if result == "done" and await self._exit_status(unit) == 0:
                     await self._release(unit)
                     return
                 cause = await self._cause(unit, result)
@@ -97,7 +99,8 @@ class SystemdHost:
 
     async def _start(self, unit: str, request: MountRequest, timeout: float) -> str:
         properties = mount_properties(request, timeout)
-        for attempt in count():
+        looked_before = False
+        while True:
             try:
                 return await self._manager.start_transient(unit, properties)
             except ManagerError as error:
@@ -106,14 +109,15 @@ class SystemdHost:
             there = await self._loaded(unit)
             if there.origin is not None:
                 raise MountFailed(f"{request.path}: {unit} is there already, from {there.origin}")
-            if there.settled and attempt > 0:
+            if there.settled and looked_before:
                 if there.transient and await self._same(unit, request):
                     return await self._manager.job("StartUnit", "ss", unit, "fail")
                 await self._forget(unit, there)
             elif there.active_state in {"activating", "deactivating"}:
                 await self._clear_away(unit, request.path)
+            # A dead unit that nothing refers to is gone the next time.
+            looked_before = True
             await asyncio.sleep(_POLL)
-        raise AssertionError
 
     async def _forget(self, unit: str, dead: Loaded) -> None:
         """Make PID 1 forget a dead unit that it keeps, because another unit refers to it.
@@ -138,12 +142,16 @@ class SystemdHost:
 
     async def _cause(self, unit: str, result: str) -> str:
         why = str(await self._manager.unit_property(unit, "Result", "Mount"))
-        if why == "exit-code":
-            command = await self._manager.unit_property(unit, "ExecMount", "Mount")
-            return f"mount.glusterfs exited with status {command[0][-1]}"
+        if why == "exit-code" or result == "done":
+            return f"mount.glusterfs exited with status {await self._exit_status(unit)}"
         if why == "protocol":
             return "mount.glusterfs exited with status 0 and nothing was mounted"
         return f"{result} ({why})"
+
+    async def _exit_status(self, unit: str) -> int:
+        """Of the last mount(8) run for it, or the signal that killed it; 0 if none was run."""
+        commands = await self._manager.unit_property(unit, "ExecMount", "Mount")
+        return int(commands[0][-1]) if commands else 0
 
     async def _clear_away(self, unit: str, path: str) -> None:
         """End all that runs in the unit and detach what it mounted."""

@@ -11,6 +11,8 @@ from . import faults, runs
 from .cluster import Cluster
 from .shell import LabError
 
+WHICH = "its id, where several were brought up by hand"
+
 
 def main() -> int:
     arguments = _parser().parse_args()
@@ -39,14 +41,14 @@ def _parser() -> argparse.ArgumentParser:
         ("down", _down, "end a lab and remove all of it"),
         ("status", _status, "what runs where"),
     ):
-        command(name, run, text).add_argument("--lab", help="its id; by default the newest")
+        command(name, run, text).add_argument("--lab", help=WHICH)
     command("sweep", _sweep, "remove what dead labs left behind")
     shell = command("shell", _shell, "a shell, or a command, on a machine of the lab")
-    shell.add_argument("--lab")
+    shell.add_argument("--lab", help=WHICH)
     shell.add_argument("machine")
     shell.add_argument("argv", nargs=argparse.REMAINDER)
     fault = command("fault", _fault, "begin a fault; without a name, list them")
-    fault.add_argument("--lab")
+    fault.add_argument("--lab", help=WHICH)
     fault.add_argument("--end", action="store_true", help="end it instead")
     fault.add_argument("name", nargs="?")
     fault.add_argument("arguments", nargs="*")
@@ -63,8 +65,7 @@ def _up(arguments: argparse.Namespace) -> None:
 
 
 def _down(arguments: argparse.Namespace) -> None:
-    for run in _chosen(arguments.lab)[-1:]:
-        runs.remove(run)
+    runs.remove(_chosen(arguments.lab))
 
 
 def _sweep(_: argparse.Namespace) -> None:
@@ -153,15 +154,21 @@ def _value(lab: Cluster, name: str, word: str) -> Any:
             return word
 
 
-def _chosen(lab: str | None) -> list[runs.Run]:
-    return [run for run in runs.existing() if lab in (None, run.id)]
+def _chosen(wanted: str | None) -> runs.Run:
+    """The lab of that id, or the only one that was brought up by hand: tests' are left alone."""
+    if wanted:
+        return runs.Run(wanted)
+    kept = [run for run in runs.existing() if run.kept]
+    if not kept:
+        raise LabError("no lab is up; `python -m tests.lab up` brings one up")
+    if len(kept) > 1:
+        ids = ", ".join(run.id for run in kept)
+        raise LabError(f"several labs are up, say which with --lab: {ids}")
+    return kept[0]
 
 
 def _lab(arguments: argparse.Namespace) -> Cluster:
-    found = _chosen(arguments.lab)
-    if not found:
-        raise LabError("no lab is up; `python -m tests.lab up` brings one up")
-    return Cluster.attach(found[-1])
+    return Cluster.attach(_chosen(arguments.lab))
 
 
 if __name__ == "__main__":

@@ -144,7 +144,8 @@ class Cluster:
         """Make and start a volume; without replica and disperse it only distributes.
 
         bricks: their number, by default one set; a multiple of a set distributes over sets. They
-        go round the servers. brick_size: for bricks that can be filled, as mount(8) takes it.
+        go round the servers. brick_size: for bricks on small disks of their own, which can be
+        filled and can fail; as truncate(1) takes it, e.g. "64M".
         """
         count = bricks or replica or disperse or len(self.servers)
         made = [

@@ -17,6 +17,12 @@ from .shell import until
 from .volume import Brick, Volume
 
 FILL = "fill"
+_SHUT_DOWN = """
+import fcntl, os, struct, sys
+EXT4_IOC_SHUTDOWN, LOG_FLUSH = 0x8004587D, 1
+folder = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.ioctl(folder, EXT4_IOC_SHUTDOWN, struct.pack("I", LOG_FLUSH))
+"""
 
 
 def _nothing() -> None:
@@ -121,13 +127,39 @@ def brick_frozen(brick: Brick) -> Fault:
 
 
 def brick_full(brick: Brick) -> Fault:
-    """No block is left on its file system; only for bricks made with a brick_size."""
+    """Its disk is full, to less than GlusterFS keeps in reserve.
+
+    Only for bricks made with a brick_size.
+    """
     filler = f"{brick.mount_point}/{FILL}"
     dd = ["dd", "if=/dev/zero", f"of={filler}", "bs=1M", "status=none"]
     return Fault(
         lambda: _expect_full(brick.server.run(dd, check=False).stderr),
         lambda: _run(brick.server, ["rm", filler]),
     )
+
+
+def disks_failing(volume: Volume) -> Fault:
+    """The disks of all bricks give EIO on writes; only for bricks made with a brick_size.
+
+    The bricks' own health check is switched off, it would end them within half a minute.
+    """
+
+    def begin() -> None:
+        volume.set("storage.health-check-interval", "0")
+        for brick in volume.bricks:
+            brick.server.run(["python3", "-c", _SHUT_DOWN, brick.mount_point])
+
+    def end() -> None:
+        killed = bricks_killed(volume, volume.bricks)
+        killed.begin()
+        for brick in volume.bricks:
+            brick.server.run(["umount", brick.mount_point])
+            brick.server.mount_disk(brick.mount_point)
+        killed.end()
+        volume.reset("storage.health-check-interval")
+
+    return Fault(begin, end)
 
 
 def volume_stopped(volume: Volume) -> Fault:
@@ -155,27 +187,27 @@ def root_squashed(volume: Volume) -> Fault:
     return option_set(volume, "server.root-squash", "on")
 
 
-def failing(volume: Volume, operations: Sequence[str], error: str = "EIO") -> Fault:
-    """Every one of these operations fails in the client (debug.error-gen).
+def failing(volume: Volume, operations: Sequence[str]) -> Fault:
+    """Every one of these operations fails in the client (debug.error-gen), each time differently.
 
-    operations: GlusterFS' names: "open", "writev", "create", ... error: a name of errno(3).
+    operations: GlusterFS' names: "write", "create", "readdirp", ... The error is one of a dozen,
+    by lot: GlusterFS 10.3 takes debug.error-number and ignores it.
     """
 
     def begin() -> None:
         volume.set("debug.error-failure", "100")
-        volume.set("debug.error-number", error)
         volume.set("debug.error-fops", ",".join(operations))
         volume.set("debug.error-gen", "client")
 
     def end() -> None:
-        for part in ("gen", "fops", "number", "failure"):
+        for part in ("gen", "fops", "failure"):
             volume.reset(f"debug.error-{part}")
 
     return Fault(begin, end)
 
 
 def delayed(volume: Volume, operations: Sequence[str], seconds: float) -> Fault:
-    """Every one of these operations takes that much longer (debug.delay-gen, in the bricks)."""
+    """Every one of these operations takes that much longer (debug.delay-gen, in the client)."""
 
     def begin() -> None:
         volume.set("delay-gen.delay-percentage", "100")

@@ -6,6 +6,7 @@ if, it lives in one of the run's network namespaces: that is how all are found, 
 ever killed.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import cgroups, namespaces
-from .shell import LabError
+from .shell import LabError, until
 
 STATE = Path("/var/cache/gluster-ml-lab/runs")
 """On a real disk: bricks lie there unless they are given a size."""
@@ -39,6 +40,23 @@ class Run:
     @property
     def prefix(self) -> str:
         return f"gml-{self.id}-"
+
+    @property
+    def owner(self) -> tuple[int, int] | None:
+        """Pid and start time of the process it belongs to; None: kept until `down`.
+
+        Raises OSError or ValueError where that was not yet written.
+        """
+        owner = json.loads((self.folder / "owner.json").read_text())
+        return None if owner is None else (int(owner[0]), int(owner[1]))
+
+    @property
+    def kept(self) -> bool:
+        """Whether it was brought up by hand, to live until `down`."""
+        try:
+            return self.owner is None
+        except (OSError, ValueError):
+            return False
 
     def networks(self) -> set[int]:
         """Its network namespaces, by inode."""
@@ -88,6 +106,7 @@ def remove(run: Run) -> None:
     for name in namespaces.named(run.prefix):
         namespaces.delete(name)
     cgroups.remove(f"{run.prefix}*")
+    until(lambda: not _disks(run), 30, f"the kernel has let go of the disks of lab {run.id}")
     shutil.rmtree(run.folder, ignore_errors=True)
     if run.folder.exists():
         shutil.rmtree(run.folder)
@@ -100,9 +119,19 @@ def leftovers(run: Run) -> list[str]:
     found += [f"control group {path}" for path in cgroups.matching(f"{run.prefix}*")]
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     found += [f"mount {line}" for line in mounts if str(run.folder) in line]
+    found += [f"disk {path}" for path in _disks(run)]
     if run.folder.exists():
         found.append(f"folder {run.folder}")
     return found
+
+
+def _disks(run: Run) -> list[str]:
+    """Images of the run that loop devices still hold; these go with the last mount."""
+    held = []
+    for note in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            held.append(note.read_text().strip())
+    return [path for path in held if path.startswith(str(run.folder))]
 
 
 def start_time(pid: int) -> int:
@@ -116,14 +145,14 @@ def start_time(pid: int) -> int:
 
 def _owner_is_gone(run: Run) -> bool:
     try:
-        owner = json.loads((run.folder / "owner.json").read_text())
+        owner = run.owner
     except (OSError, ValueError):
         return not _is_starting(run)
     if owner is None:
         return False
     pid, started = owner
     try:
-        return start_time(int(pid)) != int(started)
+        return start_time(pid) != started
     except LabError:
         return True
 

@@ -1,7 +1,7 @@
 """A storage server: a cell with a glusterd of its own."""
 
 import shutil
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from .cell import Cell, Process
 from .shell import Done, LabError, until
@@ -76,20 +76,34 @@ class Server(Cell):
         return self.run(["gluster", "--mode=script", *arguments], timeout=timeout, check=check)
 
     def make_brick(self, path: str, size: str | None) -> None:
-        """A folder for a brick, on a small file system of its own above it if a size is given.
+        """A folder for a brick, on a small disk of its own above it if a size is given.
 
-        size: as mount(8) takes it, e.g. "64m".
+        size: as truncate(1) takes it, e.g. "64M".
         """
         above = str(PurePosixPath(path).parent)
         if size:
-            self.run(["mount", "--mkdir", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", above])
+            disk = str(self._disk(above))
+            self.run(["truncate", "--size", size, disk])
+            self.run(["mkfs.ext4", "-q", "-m", "0", disk])
+            self.mount_disk(above)
         self.run(["mkdir", "-p", path])
 
+    def mount_disk(self, above: str) -> None:
+        """Mount the small disk made for a brick on the folder above that brick."""
+        self.run(["mount", "--mkdir", "-o", "loop", str(self._disk(above)), above])
+
     def remove_brick(self, path: str) -> None:
-        """With its data, and the small file system above it if it has one."""
+        """With its data, and the small disk if it has one."""
         above = str(PurePosixPath(path).parent)
-        self.run(["umount", "--lazy", above], check=False)
+        disk = self._disk(above)
+        if disk.exists():
+            self.run(["umount", "--lazy", above])
+            disk.unlink()
         self.run(["rm", "-rf", above])
+
+    def _disk(self, above: str) -> Path:
+        """Its image: a file of the machine, at the same path inside."""
+        return self.folder / f"{PurePosixPath(above).name}.disk"
 
     def brick_process(self, brick: str) -> Process | None:
         """The process that serves the brick of that path, if it runs."""

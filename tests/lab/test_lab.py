@@ -1,6 +1,7 @@
 """The lab itself: it comes up, its faults are what they say, and nothing stays behind."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,12 +95,26 @@ def test_a_mount_that_did_not_come_is_an_error(client: Client, standing: Volume)
         client.mount(f"node1:/{standing.name}/missing", "/mnt/a")
 
 
+def command(cluster: Cluster, name: str, *arguments: str) -> str:
+    argv = [sys.executable, "-m", "tests.lab", name, "--lab", cluster.run.id, *arguments]
+    return subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+
+
 def test_attach_from_another_process(cluster: Cluster, standing: Volume, client: Client) -> None:
-    argv = [sys.executable, "-m", "tests.lab", "status", "--lab", cluster.run.id]
-    said = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    said = command(cluster, "status")
     assert f"lab {cluster.run.id}" in said
     assert standing.name in said
     assert client.name in said
+    assert command(cluster, "shell", client.name, "hostname") == f"{client.name}\n"
+
+
+def test_faults_from_the_command_line(cluster: Cluster, standing: Volume) -> None:
+    assert "bricks_killed volume bricks" in command(cluster, "fault")
+    bricks = f"{standing.name}-0,{standing.name}-2"
+    command(cluster, "fault", "bricks_killed", standing.name, bricks)
+    assert [bool(brick.process()) for brick in standing.bricks] == [False, True, False]
+    command(cluster, "fault", "--end", "bricks_killed", standing.name, bricks)
+    assert all(brick.process() for brick in standing.bricks)
 
 
 def test_a_silent_server_answers_nothing(cluster: Cluster, client: Client) -> None:
@@ -147,3 +162,12 @@ def test_attempts_name_the_outcome(standing: Volume, client: Client) -> None:
     assert attempt(client, "write", "/mnt/a") == "ok"
     with faults.client_frozen(client, "/mnt/a"):
         assert attempt(client, "listdir", "/mnt/a", timeout=1) == HANGS
+
+
+def test_facts_and_their_tests_name_each_other() -> None:
+    facts = (REPOSITORY / "docs/gluster-facts.md").read_text()
+    named = set(re.findall(r"`(test_\w+)`", facts))
+    there = set()
+    for path in Path(__file__).parent.glob("test_facts_*.py"):
+        there |= set(re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE))
+    assert named == there

@@ -23,7 +23,7 @@ class Brick:
 
     @property
     def mount_point(self) -> str:
-        """Of the small file system it is on, where it was made with a size."""
+        """Of the small disk it is on, where it was made with a size."""
         return str(PurePosixPath(self.path).parent)
 
     def process(self) -> Process | None:

@@ -76,13 +76,17 @@ class Agent(ABC):
         return str(self.mount(name).get("verdict", ""))
 
     def await_verdict(self, *verdicts: str, name: str = "a", timeout: float = 60) -> dict[str, Any]:
-        """Until the mount has one of these verdicts; its part of the status then."""
+        """Until the mount has one of these verdicts; its part of the status then.
+
+        A healthy mount's client is known at most a moment later: that is waited for too.
+        """
         seen: dict[str, Any] = {}
 
         def there() -> bool:
             seen.clear()
             seen.update(self.mount(name))
-            return seen.get("verdict") in verdicts
+            known = seen.get("client_pid") is not None or seen.get("verdict") != "healthy"
+            return seen.get("verdict") in verdicts and known
 
         try:
             until(there, timeout, f"{name} is {' or '.join(verdicts)}")
@@ -123,6 +127,8 @@ class QuickAgent(Agent):
         return ["RUNTIME_DIRECTORY=/run/gluster-ml", "STATE_DIRECTORY=/var/lib/gluster-ml"]
 
     def start(self) -> None:
+        if self._process is not None:  # it was killed
+            self._process.wait(30)
         with self._log.open("a") as log:
             self._process = self.machine.popen(
                 ["env", *self._environment(), str(AGENT), "run"], stdout=log, stderr=log
@@ -199,6 +205,10 @@ class UnitAgent(Agent):
         self.host.write(f"/etc/systemd/system/{UNIT}.d/test.conf", text)
         self.host.systemctl("daemon-reload")
 
+    def unit_restarts(self) -> int:
+        """How often systemd has started it anew by itself."""
+        return int(self.host.unit(UNIT, "NRestarts")["NRestarts"])
+
     def clean_up(self) -> None:
         """Leave the host as if no agent had ever been there."""
         self.stop()
@@ -218,7 +228,8 @@ def release_mounts(machine: Mounts) -> None:
     for entry in reversed(machine.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()):
         path = entry.split(" ")[4]
         if path.startswith("/mnt/"):
-            machine.unmount(path, lazy=True)
+            # A quick client hides mounts of the machine's own under its /mnt.
+            machine.run(["umount", "--lazy", path], check=False)
     until(lambda: not machine.processes("glusterfs"), 30, "the clients have ended")
 
 

@@ -21,13 +21,14 @@ def test_a_client_that_is_killed_is_replaced(
 ) -> None:
     agent.configure(config(volume.name))
     agent.start()
-    before = agent.await_verdict("healthy")
+    agent.await_verdict("healthy")
+    old = agent.machine.glusterfs("/mnt/a")
     with training(agent.machine, reopen=True) as job:
         with how(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
         job.await_records(5)
         after = agent.await_verdict("healthy")
-    assert after["client_pid"] != before["client_pid"]
+    assert agent.machine.glusterfs("/mnt/a") != old
     assert agent.verdicts() == ["healthy", "dead", "healthy"]
     assert len(agent.entries("recovered")) == 1
     assert after["recoveries"] == 1

@@ -109,6 +109,23 @@ def test_ipv6_answers() -> None:
     run(body)
 
 
+def test_a_kernel_without_ipv6_does_not_stop_the_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.socket
+
+    def without_ipv6(family: int = -1, *rest: int, **more: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(97, "Address family not supported by protocol")
+        return real(family, *rest, **more)
+
+    async def body(race: ServerRace) -> None:
+        with listening("127.0.0.1") as port:
+            monkeypatch.setattr("agent.system.net.socket.socket", without_ipv6)
+            found = await race.race(("::1", "127.0.0.1"), port, PATIENCE)
+            assert outcomes(found) == {"::1": Outcome.UNREACHABLE, "127.0.0.1": Outcome.ANSWERED}
+
+    run(body)
+
+
 def resolvers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "resolver"]
 
@@ -168,6 +185,26 @@ def test_hung_names_cost_few_threads_and_are_asked_once(names: NameService) -> N
         while set(names.asked) != set(hung) or resolvers():
             await race.race(("name0",), 1, 1.0)
         assert names.asked.count("name9") == 1
+
+    run(body)
+
+
+def test_without_a_thread_to_be_had_a_name_is_looked_up_again_later(
+    names: NameService,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def body(race: ServerRace) -> None:
+        with listening("127.0.0.1") as port:
+            with monkeypatch.context() as patch:
+                patch.setattr(threading.Thread, "start", refuse)
+                for _ in range(5):
+                    found = await race.race(("node1",), port, PATIENCE)
+                    assert outcomes(found) == {"node1": Outcome.UNRESOLVABLE}
+            found = await race.race(("node1",), port, PATIENCE)
+            assert outcomes(found) == {"node1": Outcome.ANSWERED}
 
     run(body)
 

@@ -21,7 +21,7 @@ from agent.mounts.recovery import (
     Policy,
     Unmount,
 )
-from tests.unit.mounts.test_verdict import HEALTHY, OURS, WANTED
+from tests.unit.mounts.test_verdict import ALIVE, HEALTHY, OURS, WANTED
 
 CAREFUL = Policy("report", "manual", removing=False, own=True)
 BOLD = Policy("remount", "now", removing=False, own=True)
@@ -49,17 +49,25 @@ def test_absent_is_mounted_with_back_off() -> None:
 
 def test_dead_is_detached_and_mounted_at_once_the_second_time_later() -> None:
     first = recovery.note_death(History(), NOW, 1.0)
-    assert kinds(plan(Verdict.DEAD, CAREFUL, first)) == [Detach, Mount]
+    gone = replace(HEALTHY, client=replace(ALIVE, state=ClientState.GONE))
+    assert kinds(plan(Verdict.DEAD, CAREFUL, first, gone)) == [Detach, Mount]
     second = recovery.note_death(first, NOW, 1.0)
     assert plan(Verdict.DEAD, CAREFUL, second).wake_at == NOW + 1.0
     much_later = recovery.note_death(first, NOW + 301, 1.0)
     assert much_later.next_attempt_at <= NOW + 301
 
 
+def test_the_stopped_client_of_an_aborted_mount_is_ended() -> None:
+    found = plan(Verdict.DEAD, CAREFUL)
+    assert kinds(found) == [Detach, KillClient, Mount]
+    assert ALIVE.process
+    assert found.actions[1] == KillClient(ALIVE.process)
+
+
 def test_all_layers_of_a_dead_connection_are_detached() -> None:
     facts = replace(HEALTHY, layers=(OURS, replace(OURS, mount_id=8)))
     actions = plan(Verdict.DEAD, CAREFUL, facts=facts).actions
-    assert actions[0] == Detach("/mnt/a", 2, "dead")
+    assert actions[0] == Detach("/mnt/a", OURS.device, 2, "dead")
 
 
 def test_hung_is_touched_only_if_the_file_says_so() -> None:
@@ -145,3 +153,16 @@ def test_a_live_mount_is_torn_down_only_by_the_operators_word(
 def test_back_off_never_gives_up_and_never_waits_long(failures: int, jitter: float) -> None:
     for most in (recovery.RETRY_MOUNT_MOST, recovery.RETRY_SERVERS_MOST):
         assert 0.5 <= recovery.backoff(failures, most, jitter) <= most
+
+
+def test_what_lies_between_two_layers_of_a_dead_connection_is_left_alone() -> None:
+    other = replace(OURS, mount_id=8, minor=82, source="node1:/other")
+    facts = replace(HEALTHY, layers=(OURS, other, replace(OURS, mount_id=9)))
+    actions = plan(Verdict.DEAD, CAREFUL, facts=facts).actions
+    assert actions[0] == Detach("/mnt/a", OURS.device, 1, "dead")
+
+
+def test_what_may_be_another_mount_by_now_is_not_unmounted() -> None:
+    unsure = replace(BOLD, confirmed=False)
+    assert plan(Verdict.STALE_OPTIONS, unsure) == Plan()
+    assert plan(Verdict.HEALTHY, replace(unsure, removing=True)) == Plan()

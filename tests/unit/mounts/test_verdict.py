@@ -142,7 +142,7 @@ class TestDead:
         )
         assert verdict(facts) is Verdict.DEAD
         before = replace(facts, client_stopped_at=NOW - 0.5)
-        assert verdict(before) is Verdict.NO_QUORUM
+        assert verdict(before) is None
 
     def test_107_alone_is_no_death(self) -> None:
         assert verdict(failing("statvfs", errno.ENOTCONN)) is Verdict.NO_QUORUM
@@ -256,7 +256,36 @@ def test_a_live_client_that_runs_is_never_dead(
         fingerprint=fingerprint,
     )
     found = decide(WANTED, facts, 42, NOW)
-    assert found is not None
-    assert found.evidence
-    if stopped is None:
+    assert (found is not None and found.evidence) or stopped is not None
+    if stopped is None and found is not None:
         assert found.verdict is not Verdict.DEAD
+
+
+def test_silence_is_no_proof_of_death_where_only_a_record_names_the_client() -> None:
+    gone = Client(ClientState.GONE, ProcessId(42, 4242))
+    late = replace(HEALTHY, client=gone, probe=None, client_gone_at=NOW - 5, pending_since=NOW - 5)
+    assert verdict(late) is Verdict.DEAD
+    unsure = replace(late, client_certain=False)
+    assert verdict(unsure) is None
+    assert verdict(replace(unsure, pending_since=NOW - 11)) is Verdict.SLOW
+    answered = replace(WORKS, statvfs=Step("statvfs", errno.ENOTCONN))
+    told = replace(unsure, pending_since=None, probe=ProbeSeen(NOW - 1, NOW - 1, answered))
+    assert verdict(told) is Verdict.DEAD
+
+
+@pytest.mark.parametrize("gone_at", [None, NOW - 300])
+def test_an_old_answer_does_not_stand_where_no_new_one_can_be_had(gone_at: float | None) -> None:
+    state = ClientState.GONE if gone_at else ClientState.ALIVE
+    blind = replace(
+        HEALTHY,
+        client=Client(state, ProcessId(42, 4242)),
+        probe=ProbeSeen(NOW - 301, NOW - 301, WORKS),
+        client_gone_at=gone_at,
+        blind_since=NOW - 300,
+        blind_why="worker probe of a ended",
+    )
+    judgement = decide(WANTED, blind, 42, NOW)
+    assert judgement is not None
+    assert judgement.verdict is Verdict.SLOW
+    assert "worker probe of a ended" in judgement.evidence
+    assert verdict(replace(blind, blind_since=NOW - 5)) is (None if gone_at else Verdict.HEALTHY)

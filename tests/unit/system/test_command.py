@@ -32,12 +32,13 @@ def test_words_are_bounded() -> None:
 
 def test_a_late_tool_and_its_children_are_killed(tmp_path: Path) -> None:
     file = tmp_path / "pid"
+    others = _children()
 
     async def late() -> None:
         with pytest.raises(TimeoutError):
             await run(("sh", "-c", f"sleep 600 & echo $! > {file}; wait"), 1)
         deadline = time.monotonic() + 10
-        while _children() or not _gone(int(file.read_text())):
+        while _children() - others or not _gone(int(file.read_text())):
             assert time.monotonic() < deadline
             await asyncio.sleep(0.01)
 
@@ -45,14 +46,15 @@ def test_a_late_tool_and_its_children_are_killed(tmp_path: Path) -> None:
 
 
 def test_a_cancelled_tool_is_killed_and_reaped() -> None:
+    others = _children()
+
     async def cancelled() -> None:
         task = asyncio.create_task(run(("sleep", "600"), 600))
         await asyncio.sleep(0.1)
-        before = _children()
-        assert len(before) == 1
+        assert len(_children() - others) == 1
         task.cancel()
         deadline = time.monotonic() + 10
-        while _children():
+        while _children() - others:
             assert time.monotonic() < deadline
             await asyncio.sleep(0.01)
 
@@ -64,9 +66,9 @@ def test_a_tool_that_is_not_there() -> None:
         asyncio.run(run(("no-such-tool-here",), 1))
 
 
-def _children() -> list[str]:
+def _children() -> set[str]:
     me = os.getpid()
-    return Path(f"/proc/{me}/task/{me}/children").read_text().split()
+    return set(Path(f"/proc/{me}/task/{me}/children").read_text().split())
 
 
 def _gone(pid: int) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.cli.main import parser
+from agent.config.load import load
 from agent.events import Event
 from agent.health import statusfile
 from agent.model import Verdict
@@ -61,6 +62,12 @@ def test_every_file_named_in_words_exists(name: str) -> None:
         assert (REPOSITORY / path).exists(), f"{name}: {path}"
 
 
+def test_every_module_named_in_words_exists() -> None:
+    modules = {path.name for path in REPOSITORY.glob("*/**/*.py") if ".venv" not in path.parts}
+    for name in NAMES:
+        assert set(re.findall(r"\b[a-z_]+\.py\b", text(name))) <= modules
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_make_target_exists(name: str) -> None:
     targets = set(re.findall(r"^([a-z]+):", text("Makefile"), flags=re.MULTILINE))
@@ -78,6 +85,11 @@ def code(document: str) -> list[str]:
 def test_the_table_of_verdicts_is_that_of_the_code() -> None:
     table = [(row[0].strip("`"), int(row[-1])) for row in rows(text("README.md"), "Verdicts")]
     assert table == [(verdict.value, verdict.exit_code) for verdict in Verdict]
+
+
+def test_the_example_of_a_configuration_is_valid() -> None:
+    (example,) = re.findall(r"^```yaml\n(.*?)^```", text("README.md"), re.MULTILINE | re.DOTALL)
+    assert load(example, "agent.yaml").warnings == ()
 
 
 def test_the_exit_codes_of_status_name_every_verdict() -> None:
