@@ -44,7 +44,7 @@ def median(
     return Figure(name, statistics.median(values), unit, at_most, spread)
 
 
-def ratio(name: str, above: Figure, below: Figure, at_most: float) -> Figure:
+def ratio(name: str, above: Figure, below: Figure, at_most: float | None = None) -> Figure:
     """One figure as a multiple of another of the same unit."""
     return Figure(name, above.value / below.value, "x", at_most)
 
