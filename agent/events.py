@@ -36,7 +36,7 @@ class Event(Enum):
     DETACHED = ("detached", "4e5de3acf07d40afa0153ae97a998fbf", Priority.NOTICE)
     ABORTED = ("aborted", "15de2d77abc146298d3bf013d98c0a4c", Priority.WARNING)
     UNMOUNTED = ("unmounted", "72a167f43b944047adf860ab4d892f6a", Priority.NOTICE)
-
+    ACTION_FAILED = ("action-failed", "09f1a61ad25d72f7466e17bfd52d412d", Priority.WARNING)
     HOLDERS = ("holders", "38cf9bb062f64a26b954f8126460eb19", Priority.WARNING)
     HUNG_EVIDENCE = ("hung-evidence", "99baf3593cb14db2a58bb9ca40fcfb45", Priority.WARNING)
     OPTIONS_PENDING = ("options-pending", "8e07d59f202a489ba03f3a5e59315ad0", Priority.NOTICE)

@@ -107,15 +107,6 @@ class Brick:
 
 
 @dataclass(frozen=True, slots=True)
-class Subvolume:
-    """One replica or disperse set, or a lone brick, below distribute; up: it has quorum."""
-
-    name: str
-    kind: str
-    up: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Holder:
     """A process that holds a mount, never with its arguments: these may be secret.
 

@@ -89,22 +89,6 @@ class BadMessage(ValueError):
     """A line that is not the message it should be."""
 
 
-def decode_probe_request(line: bytes) -> ProbeRequest:
-    """Raises BadMessage."""
-    fields = _object(line)
-    try:
-        device = fields["device"]
-        name = fields["write_name"]
-        return ProbeRequest(
-            id=_int(fields["id"]),
-            path=_str(fields["path"]),
-            device=(_int(device[0]), _int(device[1])),
-            write_name=None if name is None else _str(name),
-        )
-    except (KeyError, TypeError, IndexError) as error:
-        raise BadMessage(f"probe request: {error!r}") from error
-
-
 def decode_probe_reply(line: bytes) -> ProbeReply:
     """Raises BadMessage."""
     fields = _object(line)

@@ -64,11 +64,6 @@ class Keepers:
         for keeper in self._keepers.values():
             keeper.wake()
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the mounts that are looked after, those being removed among them."""
-        return tuple(keeper.settings.name for keeper in self._keepers.values())
-
     def oldest_turn(self, now: float) -> float:
         """Monotonic seconds of the last step of the keeper that is furthest behind."""
         return min((keeper.turn_at for keeper in self._keepers.values()), default=now)

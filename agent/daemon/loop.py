@@ -61,6 +61,7 @@ class Daemon:
         self._config_path = config_path
         self._stop = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self._ready = False
         self._failure: BaseException | None = None
         self._paused: frozenset[str] = frozenset()
 
@@ -142,6 +143,7 @@ class Daemon:
         await self._keepers.settled(FIRST_ROUND)
         self._reporting.write()
         self._notify.ready(self._reporting.sentence())
+        self._ready = True
 
     async def _be_watched(self) -> None:
         """Ping the watchdog while the loop turns and every keeper steps."""
@@ -158,6 +160,9 @@ class Daemon:
             self._apply()
 
     def _reload(self) -> None:
+        if not self._ready:
+            self._config_changed()
+            return
         self._notify.reloading(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000)
         self._config_changed()
         self._notify.ready(self._reporting.sentence())

@@ -8,7 +8,7 @@ from agent.model import MountEntry, ProcessId
 from agent.mounts import clientlog
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
-from agent.mounts.facts import serves
+from agent.mounts.facts import serves, serves_source
 from agent.mounts.observe import Observer
 from agent.mounts.options import render
 from agent.mounts.records import Record
@@ -205,6 +205,12 @@ class Executor:
         log = clientlog.log_path(config)
         since = clientlog.position(log)
         unit = await self._edges.host.administrator_unit(action.path)
+        if unit and not serves_source(unit.source, settings.wanted):
+            raise MountFailed(
+                f"{action.path}: {unit.origin} mounts {unit.source} there, not "
+                f"{settings.wanted.full_volume}",
+                "take the one or the other away",
+            )
         fingerprint = "" if unit else settings.wanted.fingerprint
         record = replace(record, fingerprint=fingerprint, device=None, client=None)
         self._save(record)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent.errors import AgentError
 from agent.model import Client, ClientState, MountEntry, ProcessId
 from agent.mounts.edges import Edges
-from agent.mounts.facts import FSTYPE
+from agent.system.mountinfo import GLUSTER_FSTYPE
 from agent.system.proc import ProcessWatch, read_stat
 
 IDENTIFY_DEADLINE = 10.0
@@ -48,7 +48,7 @@ class ClientWatch:
         if self.client.process is None and self._search is None and now >= self._search_at:
             self._search_at = now + IDENTIFY_AGAIN
             # By number: a remount by hand changes the options of the entry.
-            gluster = [entry.mount_id for entry in layers if entry.fstype == FSTYPE]
+            gluster = [entry.mount_id for entry in layers if entry.fstype == GLUSTER_FSTYPE]
             position = (gluster.index(self._layer.mount_id), len(gluster))
             self._search = asyncio.get_running_loop().create_task(self._identify(position))
         if self.client.process is not None and self.gone_at is None:

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from agent.model import Client, MountEntry, Verdict
 from agent.protocol import ProbeReply, Step
-from agent.system.mountinfo import parse_source
+from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 
-FSTYPE = "fuse.glusterfs"
 DEFAULT_PING_TIMEOUT = 42
 """Seconds: network.ping-timeout of a volume that doesn't set it (glusterd-volume-set.c)."""
 
@@ -99,9 +98,12 @@ class Judgement:
 
 def serves(entry: MountEntry, wanted: Wanted) -> bool:
     """Whether this layer is the configured volume, whichever server it was fetched from."""
-    if entry.fstype != FSTYPE:
-        return False
-    source = parse_source(entry.source)
+    return entry.fstype == GLUSTER_FSTYPE and serves_source(entry.source, wanted)
+
+
+def serves_source(text: str, wanted: Wanted) -> bool:
+    """Whether a source as mount(8) takes it names the configured volume."""
+    source = parse_source(text)
     return source is not None and (source.volume, source.subdir) == (wanted.volume, wanted.subdir)
 
 

@@ -152,7 +152,8 @@ class Keeper:
         """Remember what the judgement says beyond this moment."""
         self._chronicle.judged(judgement, now, tried=bool(self._attempt_error))
         verdict = judgement.observed or judgement.verdict
-        if verdict is Verdict.DEAD and self._dead_layer != self._layer:
+        # Hung clients that are replaced one after the other are no better than dying ones.
+        if verdict in (Verdict.DEAD, Verdict.HUNG) and self._dead_layer != self._layer:
             self._dead_layer = self._layer
             self._history = recovery.note_death(self._history, now, self._edges.jitter())
         if verdict is Verdict.ABSENT:
@@ -181,9 +182,11 @@ class Keeper:
             self._chronicle.needs_repair(self._edges.monotonic(), judgement.verdict)
         if isinstance(actions[0], Abort) and facts.top is not None:
             self._chronicle.tell(Event.HUNG_EVIDENCE, hung_evidence(facts, facts.top))
+        doing = actions[0]
         try:
             for action in actions:
                 self.turn_at = self._edges.monotonic()
+                doing = action
                 await self._executor.run(action)
                 self.done = self.done or isinstance(action, Forget)
                 self._holders.users = ()
@@ -196,7 +199,7 @@ class Keeper:
             self._holders.name_users(self.settings.key, facts)
             return True
         except (AgentError, OSError) as error:
-            self._failed(error)
+            self._failed(doing, error)
             return True
         return False
 
@@ -210,12 +213,14 @@ class Keeper:
                 event, f"{action.path} is in use; to be unmounted when idle: {action.why}"
             )
 
-    def _failed(self, error: AgentError | OSError) -> None:
+    def _failed(self, action: Action, error: AgentError | OSError) -> None:
         now, jitter = self._edges.monotonic(), self._edges.jitter()
         no_server = isinstance(error, NoServer)
         self._history = recovery.note_failure(self._history, now, jitter, no_server=no_server)
         path = self.settings.wanted.path
         words = str(error).removeprefix(f"{path}: ")
         if words != self._attempt_error:
-            self._chronicle.tell(Event.MOUNT_ATTEMPT_FAILED, f"{path}: {words}")
+            mounting = isinstance(action, Mount)
+            event = Event.MOUNT_ATTEMPT_FAILED if mounting else Event.ACTION_FAILED
+            self._chronicle.tell(event, f"{path}: {words}", action=action.describe())
         self._attempt_error = words

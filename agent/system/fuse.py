@@ -9,11 +9,6 @@ from pathlib import Path
 _CONNECTIONS = Path("/sys/fs/fuse/connections")
 
 
-def available() -> bool:
-    """Whether the control file system is mounted: it holds nothing otherwise."""
-    return os.path.ismount(_CONNECTIONS)
-
-
 def waiting(minor: int) -> int | None:
     """Requests on their way to or from the server; None where it can't be told."""
     try:

@@ -22,11 +22,13 @@ class MountRequest:
 class Unit:
     """A mount unit of the administrator's: of fstab's generator or from a unit file.
 
-    origin: what to name in messages, e.g. "/etc/fstab" or "/etc/systemd/system/mnt-a.mount".
+    origin: what to name in messages, e.g. "/etc/fstab" or "/etc/systemd/system/mnt-a.mount";
+    source: what it mounts.
     """
 
     name: str
     origin: str
+    source: str
 
 
 class MountHost(Protocol):

@@ -56,7 +56,9 @@ class SystemdHost:
         name = mount_unit(path)
         async with _within(_ANSWER):
             origin = (await self._loaded(name)).origin
-        return None if origin is None else Unit(name, origin)
+            if origin is None:
+                return None
+            return Unit(name, origin, str(await self._manager.unit_property(name, "What", "Mount")))
 
     async def mount(self, request: MountRequest, timeout: float) -> None:
         """As MountHost says; clearing up after a failure may take 5 s beyond the timeout.

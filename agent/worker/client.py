@@ -40,15 +40,19 @@ def find(path: str, minor: int, candidates: list[int], layer: object) -> int | N
     by_connection = [pid for pid in clients if minor in served[pid]]
     if by_connection:
         # While it mounts, a client has a child with the same descriptor: the elder is it.
-        return min(by_connection, key=_age)
+        return min(by_connection, key=_started)
     unsaid = [pid for pid in clients if _UNSAID in served[pid]]
     if not unsaid:
         return NONE
     own = [pid for pid in unsaid if pid in candidates]
     if own:
-        return own[0] if len(own) == 1 else None
-    named = sorted((pid for pid in unsaid if _names(pid, path)), key=_age)
+        # An elder one serves what was detached and is still in use.
+        return max(own, key=_started)
+    named = sorted((pid for pid in unsaid if _mount_point(pid) == path), key=_started)
     position, count = _ints(layer)
+    others = host.mount_points("fuse.glusterfs")
+    if not named and all(_mount_point(pid) in others for pid in unsaid):
+        return NONE  # each serves another mount
     return named[position] if len(named) == count else None
 
 
@@ -66,15 +70,14 @@ def _connections(pid: int) -> set[int]:
     return found
 
 
-def _names(pid: int, path: str) -> bool:
-    """Whether its arguments are those of a client of this mount point; they go nowhere else."""
+def _mount_point(pid: int) -> str:
+    """The last of a client's arguments, "" where they are none of a client's."""
     arguments = host.read(f"/proc/{pid}/cmdline").rstrip(b"\0").split(b"\0")
-    wanted = path.encode("utf-8", "surrogateescape")
     has_volume = any(argument.startswith(b"--volfile-id") for argument in arguments)
-    return has_volume and arguments[-1] == wanted
+    return arguments[-1].decode("utf-8", "surrogateescape") if has_volume else ""
 
 
-def _age(pid: int) -> int:
+def _started(pid: int) -> int:
     return host.start_time(pid) or 0
 
 

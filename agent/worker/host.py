@@ -26,6 +26,19 @@ def link(path: str) -> str:
         return ""
 
 
+def mount_points(fstype: str) -> set[str]:
+    """Where file systems of a type are mounted, as this process sees it."""
+    found = set()
+    for line in read("/proc/self/mountinfo").splitlines():
+        before, _, after = line.partition(b" - ")
+        if after.split(b" ", 1)[0] == fstype.encode():
+            path = before.split(b" ")[4]
+            for escaped, plain in ((b"\\040", b" "), (b"\\011", b"\t"), (b"\\134", b"\\")):
+                path = path.replace(escaped, plain)
+            found.add(path.decode("utf-8", "surrogateescape"))
+    return found
+
+
 def comm(pid: int) -> str:
     """The process's own short name, which it may choose freely."""
     return read(f"/proc/{pid}/comm").rstrip(b"\n").decode("utf-8", "backslashreplace")

@@ -203,7 +203,7 @@ def test_an_aborted_connection_frees_the_probe(
         assert driver("abort", path=path)["aborted"]
         reply = driver("hear", path=path)
         assert reply["statvfs"]["errno"] in (errno.ECONNABORTED, errno.ENOTCONN)
-        assert driver("waiting", path=path)["there"]
+        assert driver("waiting", path=path)["waiting"] is not None
 
 
 def test_a_worker_stuck_in_the_kernel_is_given_up(
@@ -319,7 +319,8 @@ def test_a_write_that_fails_tells_its_step(client: Client, volume: Volume, drive
 OLD_KERNEL = """
 import sys
 from agent.worker import client
-client._connections = lambda pid: set()  # as on kernels whose fdinfo does not tell
+told = client._connections
+client._connections = lambda pid: {-1} if told(pid) else set()  # kernels whose fdinfo says less
 print(client.find(sys.argv[1], 0, [], [int(sys.argv[2]), int(sys.argv[3])]))
 """
 
@@ -348,7 +349,7 @@ def test_clients_of_stacked_mounts_are_told_apart(
     assert by_arguments(PATH, 1, 2) == str(found[1]["pid"])
     assert by_arguments("/mnt/b", 0, 1) == str(client.glusterfs("/mnt/b").inner)
     assert by_arguments(PATH, 0, 1) == "None"
-    assert by_arguments("/mnt/c", 0, 1) == "None"
+    assert by_arguments("/mnt/c", 0, 1) == "0"  # every client serves another mount
 
 
 def layers(client: Client) -> list[str]:

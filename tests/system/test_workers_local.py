@@ -364,7 +364,7 @@ def test_a_mount_without_a_client_has_none(volume: Path) -> None:
         found = await Workers(children).find_client("a", entry, (1, 2**22 + 1), (0, 1), PATIENCE)
         return found.state
 
-    assert with_children(body) is ClientState.UNKNOWN
+    assert with_children(body) is ClientState.GONE
 
 
 def test_the_mount_table_tells_of_changes(tmp_path: Path) -> None:

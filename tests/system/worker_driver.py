@@ -72,7 +72,7 @@ class Driver:
         return dataclasses.asdict(found)
 
     async def do_waiting(self, path: str) -> object:
-        return {"waiting": fuse.waiting(layers(path)[-1].minor), "there": fuse.available()}
+        return {"waiting": fuse.waiting(layers(path)[-1].minor)}
 
     async def do_abort(self, path: str) -> object:
         return {"aborted": fuse.abort(layers(path)[-1].minor)}

@@ -111,7 +111,7 @@ def test_what_came_to_lie_on_top_meanwhile_is_not_detached(tmp_path: Path) -> No
         # Seen before the second of the two goes: somebody mounts over it.
         world.before["detach"] = lambda: world.layers.insert(1, ALIEN)
         async with keeping(world, settings()):
-            await until(lambda: world.report.told(Event.MOUNT_ATTEMPT_FAILED), "it stops")
+            await until(lambda: world.report.told(Event.ACTION_FAILED), "it stops")
         assert world.done == ["detach"]
         assert world.layers == [OURS, ALIEN]
 
