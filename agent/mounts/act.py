@@ -6,29 +6,19 @@ from dataclasses import replace
 from agent.errors import AgentError, MountFailed
 from agent.events import Event
 from agent.model import MountEntry, ProcessId
-from agent.mounts import clientlog
 from agent.mounts.actions import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.bare import BareDirectory
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
-from agent.mounts.facts import serves, serves_source
+from agent.mounts.mounting import Mounter, Outlook
 from agent.mounts.observe import Observer
-from agent.mounts.options import render
 from agent.mounts.records import Record
-from agent.mounts.servers import by_failures, describe, order
+from agent.mounts.servers import describe
 from agent.system import fuse, proc
-from agent.system.mounthost import MountRequest
 from agent.system.mountinfo import layers_at
-from agent.system.net import Contact, Outcome
 
-MOUNT_TIMEOUT = 60.0
-"""Seconds. A client waits 10 s for bricks on a silent host (measured), and longer for several."""
 UNMOUNT_TIMEOUT = 20.0
 DETACH_TIMEOUT = 10.0
-
-
-class NoServer(MountFailed):
-    """No volfile server answers: nothing was started."""
 
 
 class InUse(AgentError):
@@ -50,9 +40,9 @@ class Executor:
         self._tell = chronicle.tell
         self._bare = BareDirectory(edges, chronicle)
         self._look_at_guard = False
-        self._failed_at: dict[str, float] = {}
+        self._mounter = Mounter(edges)
+        self._outlook: Outlook | None = None
         self._save_told = ""
-        self._tried: dict[str, Contact] = {}
 
     async def run(self, action: Action) -> None:
         """Do it and say so. Raises MountFailed, NoServer, InUse, ChildGone."""
@@ -116,15 +106,18 @@ class Executor:
         if config is not None and config.guard and not self.record().guarded:
             await self._guard_covered(immutable=True)
         # The mount that follows needs to know who answers, and jobs wait for the sum of both.
-        trying = asyncio.create_task(self._try_servers())
+        looking = None
+        if config is not None:
+            looking = asyncio.create_task(self._mounter.look_ahead(self.settings))
         try:
             for _ in range(action.layers):
                 self._require_top(action.path, action.device)
                 await self._edges.host.detach(action.path, DETACH_TIMEOUT)
             self._observer.forget()
-            self._tried = await trying
+            self._outlook = await looking if looking else None
         finally:
-            trying.cancel()
+            if looking:
+                looking.cancel()
         self._tell(Event.DETACHED, f"{action.describe()}: done", path=action.path)
 
     def _abort(self, action: Abort) -> None:
@@ -175,70 +168,35 @@ class Executor:
         if await self._bare.prepare_covered(self.settings.wanted.path, immutable=immutable):
             self._save(replace(self.record(), guarded=immutable))
 
-    async def _try_servers(self) -> dict[str, Contact]:
-        """How the servers of the file take it, in the order in which they are to be preferred."""
-        if self.settings.config is None:
-            return {}
-        now = self._edges.monotonic()
-        servers = by_failures(self.settings.config.servers, self._failed_at, now)
-        return await self._edges.servers.race(servers, self.settings.port)
-
     async def _mount(self, action: Mount) -> None:
         settings = self.settings  # those that the mount is made with, whatever comes meanwhile
-        tried, self._tried = self._tried, {}
+        outlook, self._outlook = self._outlook, None
         config = settings.config
         if config is None:
             raise MountFailed(f"{action.path} was taken out of the file")
         record = self.record()
         if not record.guarded or not config.guard or self._look_at_guard:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
-        contacts = tried if tried.keys() == set(config.servers) else await self._try_servers()
-        if not any(c.outcome is Outcome.ANSWERED for c in contacts.values()):
-            raise NoServer(f"no volfile server answers: {describe(contacts.values())}")
-        servers = order(contacts, contacts)
-        source, options = render(config, servers)
-        log = clientlog.log_path(config)
-        since = clientlog.position(log)
-        unit = await self._edges.host.administrator_unit(action.path)
-        if unit and not serves_source(unit.source, settings.wanted):
-            raise MountFailed(
-                f"{action.path}: {unit.origin} mounts {unit.source} there, not "
-                f"{settings.wanted.full_volume}",
-                "take the one or the other away",
-            )
-        fingerprint = "" if unit else settings.wanted.fingerprint
+        if outlook is None or outlook.contacts.keys() != set(config.servers):
+            outlook = await self._mounter.look_ahead(settings)
+        self._mounter.require_usable(settings, outlook)
+        fingerprint = "" if outlook.unit else settings.wanted.fingerprint
         record = replace(record, fingerprint=fingerprint, device=None, client=None)
         self._save(record)
         try:
-            if unit:
-                await self._edges.host.start_unit(unit, action.path, MOUNT_TIMEOUT)
-            else:
-                request = MountRequest(settings.name, source, action.path, options)
-                await self._edges.host.mount(request, MOUNT_TIMEOUT)
-            top = self._verify(record)
-        except MountFailed as error:
-            self._failed_at[servers[0]] = self._edges.monotonic()
+            top, options = await self._mounter.mount(settings, outlook)
+        except MountFailed:
             self._look_at_guard = True
             self._save(replace(record, fingerprint=""))
-            raise self._explained(error, clientlog.cause(clientlog.tail(log, since))) from error
+            raise
+        self._save(replace(record, device=top.device))
         self._look_at_guard = False
-        by = f" by {unit.origin}" if unit else ""
+        by = f" by {outlook.unit.origin}" if outlook.unit else ""
         self._tell(
             Event.MOUNTED,
             f"mounted {top.source} at {action.path}{by}: {action.cause}",
             source=top.source,
             options=options,
-            servers=describe(contacts.values()),
+            servers=describe(outlook.contacts.values()),
         )
         self._observer.forget()
-
-    def _verify(self, record: Record) -> MountEntry:
-        """mount(8) can exit 0 with nothing mounted: believe the mount table only."""
-        layers = self.layers()
-        if not layers or not serves(layers[-1], self.settings.wanted):
-            raise MountFailed(f"mount reported success, but nothing is mounted at {record.path}")
-        self._save(replace(record, device=layers[-1].device))
-        return layers[-1]
-
-    def _explained(self, error: MountFailed, cause: str) -> MountFailed:
-        return MountFailed(f"{error.message}; the client's log says: {cause}") if cause else error

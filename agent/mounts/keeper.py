@@ -7,13 +7,14 @@ from agent.errors import AgentError
 from agent.events import Event
 from agent.model import ClientState, MountStatus, Verdict
 from agent.mounts import recovery
-from agent.mounts.act import Executor, InUse, NoServer
+from agent.mounts.act import Executor, InUse
 from agent.mounts.actions import Abort, Action, Detach, Forget, Mount, Unmount
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.evidence import hung_evidence
 from agent.mounts.facts import Facts, Judgement, serves
 from agent.mounts.holders import HolderSearch
+from agent.mounts.mounting import NoServer
 from agent.mounts.observe import Observer
 from agent.mounts.recovery import History
 from agent.mounts.status import status_of
