@@ -26,7 +26,7 @@ from agent.model import ProcessId
 from agent.mounts.edges import Edges
 from agent.mounts.records import Records
 from agent.system import booted, mounttable, proc
-from agent.system.child import Children
+from agent.system.children import Children
 from agent.system.files import replace_file
 from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace

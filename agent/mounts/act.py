@@ -1,30 +1,30 @@
 """Carries out the actions of a plan: the one place where mounts are made, detached and aborted."""
 
+import asyncio
 from dataclasses import replace
 
 from agent.errors import AgentError, MountFailed
 from agent.events import Event
 from agent.model import MountEntry, ProcessId
 from agent.mounts import clientlog
+from agent.mounts.actions import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
+from agent.mounts.bare import BareDirectory
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.facts import serves, serves_source
 from agent.mounts.observe import Observer
 from agent.mounts.options import render
 from agent.mounts.records import Record
-from agent.mounts.recovery import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.servers import by_failures, describe, order
 from agent.system import fuse, proc
 from agent.system.mounthost import MountRequest
 from agent.system.mountinfo import layers_at
-from agent.system.net import Outcome
-from agent.system.workers import GuardState
+from agent.system.net import Contact, Outcome
 
 MOUNT_TIMEOUT = 60.0
 """Seconds. A client waits 10 s for bricks on a silent host (measured), and longer for several."""
 UNMOUNT_TIMEOUT = 20.0
 DETACH_TIMEOUT = 10.0
-GUARD_DEADLINE = 10.0
 
 
 class NoServer(MountFailed):
@@ -48,10 +48,11 @@ class Executor:
         self._edges = edges
         self._observer = observer
         self._tell = chronicle.tell
-        self._guard_told = ""
+        self._bare = BareDirectory(edges, chronicle)
         self._look_at_guard = False
         self._failed_at: dict[str, float] = {}
         self._save_told = ""
+        self._tried: dict[str, Contact] = {}
 
     async def run(self, action: Action) -> None:
         """Do it and say so. Raises MountFailed, NoServer, InUse, ChildGone."""
@@ -114,10 +115,16 @@ class Executor:
         config = self.settings.config
         if config is not None and config.guard and not self.record().guarded:
             await self._guard_covered(immutable=True)
-        for _ in range(action.layers):
-            self._require_top(action.path, action.device)
-            await self._edges.host.detach(action.path, DETACH_TIMEOUT)
-        self._observer.forget()
+        # The mount that follows needs to know who answers, and jobs wait for the sum of both.
+        trying = asyncio.create_task(self._try_servers())
+        try:
+            for _ in range(action.layers):
+                self._require_top(action.path, action.device)
+                await self._edges.host.detach(action.path, DETACH_TIMEOUT)
+            self._observer.forget()
+            self._tried = await trying
+        finally:
+            trying.cancel()
         self._tell(Event.DETACHED, f"{action.describe()}: done", path=action.path)
 
     def _abort(self, action: Abort) -> None:
@@ -155,52 +162,40 @@ class Executor:
         self._edges.records.forget(record)
         self._tell(Event.FORGOTTEN, action.describe(), path=action.path)
 
-    async def _guard_covered(self, *, immutable: bool) -> None:
-        """The same below what somebody else mounted.
-
-        Between a dead mount's going and the new one's coming jobs would write there.
-        """
-        path = self.settings.wanted.path
-        try:
-            await self._edges.host.guard_covered(path, GUARD_DEADLINE, immutable=immutable)
-        except MountFailed as error:
-            self._tell(Event.GUARD, str(error), path=path)
-            return
-        self._edges.records.save(replace(self.record(), guarded=immutable))
-
     async def _guard(self, *, immutable: bool) -> bool:
-        """Prepare the bare directory; True if it is immutable now. Raises MountFailed."""
-        path = self.settings.wanted.path
-        guard = await self._edges.workers.guard(
-            self.settings.key, path, immutable=immutable, deadline=GUARD_DEADLINE
+        settings = self.settings
+        return await self._bare.prepare(
+            settings.key,
+            settings.wanted.path,
+            immutable=immutable,
+            strays=settings.config is not None,
         )
-        if guard.state is GuardState.MOUNTED:
-            raise MountFailed(f"{path}: something was mounted there meanwhile")
-        if guard.state is GuardState.REFUSED:
-            raise MountFailed(f"{path}: {guard.detail}")
-        if guard.state is GuardState.LATE:
-            raise MountFailed(f"{path}: the directory does not answer")
-        told = guard.detail if guard.state is GuardState.UNSUPPORTED else ""
-        if guard.strays and self.settings.config is not None:
-            told = f"entries in the bare directory, hidden by the mount: {guard.strays}; {told}"
-        if told and told != self._guard_told:
-            self._tell(Event.GUARD, f"{path}: {told.removesuffix('; ')}", path=path)
-        self._guard_told = told
-        return guard.state is GuardState.SET
+
+    async def _guard_covered(self, *, immutable: bool) -> None:
+        if await self._bare.prepare_covered(self.settings.wanted.path, immutable=immutable):
+            self._save(replace(self.record(), guarded=immutable))
+
+    async def _try_servers(self) -> dict[str, Contact]:
+        """How the servers of the file take it, in the order in which they are to be preferred."""
+        if self.settings.config is None:
+            return {}
+        now = self._edges.monotonic()
+        servers = by_failures(self.settings.config.servers, self._failed_at, now)
+        return await self._edges.servers.race(servers, self.settings.port)
 
     async def _mount(self, action: Mount) -> None:
         settings = self.settings  # those that the mount is made with, whatever comes meanwhile
+        tried, self._tried = self._tried, {}
         config = settings.config
         if config is None:
             raise MountFailed(f"{action.path} was taken out of the file")
         record = self.record()
         if not record.guarded or not config.guard or self._look_at_guard:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
-        servers = by_failures(config.servers, self._failed_at, self._edges.monotonic())
-        contacts = await self._edges.servers.race(servers, settings.port)
+        contacts = tried if tried.keys() == set(config.servers) else await self._try_servers()
         if not any(c.outcome is Outcome.ANSWERED for c in contacts.values()):
             raise NoServer(f"no volfile server answers: {describe(contacts.values())}")
-        servers = order(servers, contacts)
+        servers = order(contacts, contacts)
         source, options = render(config, servers)
         log = clientlog.log_path(config)
         since = clientlog.position(log)

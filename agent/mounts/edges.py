@@ -12,7 +12,7 @@ from agent.mounts.facts import Wanted
 from agent.mounts.options import fingerprint
 from agent.mounts.records import Record, Records
 from agent.mounts.recovery import Policy
-from agent.system.child import Children
+from agent.system.children import Children
 from agent.system.mounthost import MountHost
 from agent.system.net import ServerRace
 from agent.system.workers import Workers

@@ -8,13 +8,14 @@ from agent.events import Event
 from agent.model import ClientState, MountStatus, Verdict
 from agent.mounts import recovery
 from agent.mounts.act import Executor, InUse, NoServer
+from agent.mounts.actions import Abort, Action, Detach, Forget, Mount, Unmount
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.evidence import hung_evidence
 from agent.mounts.facts import Facts, Judgement, serves
 from agent.mounts.holders import HolderSearch
 from agent.mounts.observe import Observer
-from agent.mounts.recovery import Abort, Action, Detach, Forget, History, Mount, Unmount
+from agent.mounts.recovery import History
 from agent.mounts.status import status_of
 from agent.mounts.verdict import decide
 
@@ -190,8 +191,6 @@ class Keeper:
                 await self._executor.run(action)
                 self.done = self.done or isinstance(action, Forget)
                 self._holders.users = ()
-                if isinstance(action, Detach):
-                    self._holders.follow(self.settings.key, facts)
                 if isinstance(action, Mount):
                     self._attempt_error = self._busy_told = ""
         except InUse:
@@ -201,6 +200,10 @@ class Keeper:
         except (AgentError, OSError) as error:
             self._failed(doing, error)
             return True
+        finally:
+            # Not before: the search reads all of /proc, while the new client needs the processor.
+            if any(isinstance(action, Detach) for action in actions):
+                self._holders.follow(self.settings.key, facts)
         return False
 
     def _busy(self, action: Action) -> None:

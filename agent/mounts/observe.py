@@ -24,23 +24,18 @@ from agent.mounts.facts import (
     serves,
 )
 from agent.mounts.serverwatch import ServerWatch
+from agent.mounts.writes import Writes
 from agent.protocol import (
     BadMessage,
     ProbeReply,
     ProbeRequest,
-    Step,
     decode_probe_reply,
     encode,
 )
-from agent.system.child import Busy, Child
+from agent.system.child import Child
+from agent.system.children import Busy
 from agent.system.mountinfo import layers_at
 
-WRITE_EVERY = 60.0
-"""Seconds, at least, between two writes of an idle host; up to a quarter more by chance."""
-RETRY_WRITE = 10.0
-"""Seconds from a write that failed to the next, so that healing is seen when it happens."""
-SPACE_LOW = 64 << 20
-"""Bytes free below which writing is tried that often too, so that `full` is seen as it comes."""
 RETRY_WORKER = 1.0
 """Seconds until a probe worker that broke is started anew."""
 LOOK_EVERY = 30.0
@@ -72,13 +67,12 @@ class Observer:
     def _forget_layer(self) -> None:
         """Another mount is on top now: what was seen of the last one says nothing about it."""
         self.probe: ProbeSeen | None = None
-        self.write: Step | None = None
+        self._writes = Writes(self._edges.jitter)
         self.space: Space | None = None
         self._pending_since: float | None = None
         self._blind_since: float | None = None
         self._blind_why = ""
         self._probe_at = 0.0
-        self._write_at = 0.0
 
     def look(self, now: float) -> Facts:
         """The facts as they are known now; starts what is due to learn more."""
@@ -100,7 +94,7 @@ class Observer:
             layers=layers,
             client=watch.client if watch else Client(ClientState.UNKNOWN),
             probe=self.probe,
-            write=self.write,
+            write=self._writes.last,
             pending_since=self._pending_since,
             blind_since=self._blind_since,
             blind_why=self._blind_why,
@@ -213,7 +207,7 @@ class Observer:
     def _write_due(self, now: float) -> bool:
         if self.settings.wanted.read_only or self._gone_at is not None:
             return False
-        return now >= self._write_at
+        return self._writes.due(now)
 
     def _awaits(self, request_id: int) -> bool:
         return self._pending_since is not None and self._request_id == request_id
@@ -250,7 +244,7 @@ class Observer:
         self._probe_at = now + self.settings.interval * (0.9 + self._edges.jitter() / 5)
         self.probe = ProbeSeen(asked_at, now, reply)
         if reply.write is not None:
-            self._take_write(reply.write, reply, now)
+            self._writes.took(reply.write, reply.free, now)
         known = reply.statvfs is not None and reply.statvfs.errno == 0
         self.space = Space(reply.total, reply.free) if known else None
         if reply.graph is not None:
@@ -259,12 +253,6 @@ class Observer:
         if self.watch and gone_at is not None and asked_at >= gone_at and _works(reply):
             self.watch.disproved()
         self._wake()
-
-    def _take_write(self, write: Step, reply: ProbeReply, now: float) -> None:
-        self.write = write
-        troubled = (write.errno != 0 and not write.denied) or reply.free < SPACE_LOW
-        pause = RETRY_WRITE if troubled else WRITE_EVERY
-        self._write_at = now + pause * (1 + self._edges.jitter() / 4)
 
 
 def _identity(entry: MountEntry | None) -> tuple[int, tuple[int, int], str] | None:

@@ -1,14 +1,11 @@
-"""What to do about a verdict: a pure function from judgement and history to actions.
-
-Each action says by `describe()` what it will do; that text is the journal line. agent/mounts/act.py
-is the one place that carries them out.
-"""
+"""What to do about a verdict: a pure function from judgement and history to actions."""
 
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-from agent.model import ClientState, ProcessId, Verdict
+from agent.model import ClientState, Verdict
+from agent.mounts.actions import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.facts import Facts, Judgement, Wanted, serves
 
 DEATHS_WINDOW = 300.0
@@ -25,90 +22,6 @@ RETRY_SERVERS_MOST = 3.0
 """Seconds: the longest pause while no server answers; looking costs a few TCP connects."""
 RETRY_UNMOUNT = 10.0
 """Seconds between attempts to unmount a mount that was in use."""
-
-
-@dataclass(frozen=True, slots=True)
-class Detach:
-    """Take a mount out of the tree; whoever still uses it keeps it.
-
-    device: the only one to be detached; layers: how many of it lie on top.
-    """
-
-    path: str
-    device: tuple[int, int]
-    layers: int
-    why: str
-
-    def describe(self) -> str:
-        """One line for the journal."""
-        what = "mount" if self.layers == 1 else f"{self.layers} mounts"
-        return f"detach the {self.why} {what} at {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Abort:
-    """Abort the mount's own FUSE connection, which frees everybody who waits on it.
-
-    minor: the connection's number; client: killed where the connection can't be reached.
-    """
-
-    path: str
-    minor: int
-    client: ProcessId | None
-
-    def describe(self) -> str:
-        """One line for the journal."""
-        return f"abort FUSE connection {self.minor} of the hung mount at {self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class KillClient:
-    """End the client process of a mount that was aborted and detached."""
-
-    client: ProcessId
-
-    def describe(self) -> str:
-        """One line for the journal."""
-        return f"kill the client process {self.client.pid} of the aborted mount"
-
-
-@dataclass(frozen=True, slots=True)
-class Unmount:
-    """Unmount the device if nobody uses it: the kernel's EBUSY decides."""
-
-    path: str
-    device: tuple[int, int]
-    why: str
-
-    def describe(self) -> str:
-        """One line for the journal."""
-        return f"unmount {self.path} if nothing uses it: {self.why}"
-
-
-@dataclass(frozen=True, slots=True)
-class Mount:
-    """Mount the volume through a server that answers. cause: what made it necessary."""
-
-    path: str
-    cause: str
-
-    def describe(self) -> str:
-        """One line for the journal."""
-        return f"mount {self.path} ({self.cause})"
-
-
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """The mount was taken out of the file and is gone, or was never the agent's."""
-
-    path: str
-
-    def describe(self) -> str:
-        """One line for the journal."""
-        return f"{self.path} is no longer looked after"
-
-
-Action = Detach | Abort | KillClient | Unmount | Mount | Forget
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Worker processes: started, spoken to, and given up without ever being waited for.
+"""A worker process: started, spoken to, and given up without ever being waited for.
 
 A worker that sits in a system call on a hung FUSE mount may not even end by SIGKILL: so nothing
 here waits for one to end. asyncio's own subprocesses are not used because Python 3.11 starts a
@@ -7,18 +7,15 @@ waiting thread for each.
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import agent
-from agent.errors import AgentError, ChildGone
+from agent.errors import ChildGone
 from agent.model import ProcessId
 from agent.protocol import MAX_LINE
 from agent.system import proc
@@ -30,16 +27,6 @@ _BOOTSTRAP = (
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 _COMPLAINT_LIMIT = 2000
 """Bytes of a worker's stderr that are worth telling."""
-
-
-class Busy(AgentError):
-    """A worker of the same kind still lives on that mount, perhaps given up but stuck."""
-
-    def __init__(self, child: "Child") -> None:
-        state = "was given up but has not ended" if child.abandoned else "is at work"
-        super().__init__(
-            "worker-busy", f"worker {child.kind} of {child.mount} {state} (pid {child.process.pid})"
-        )
 
 
 class Child:
@@ -191,83 +178,3 @@ class Child:
             self._receive()
         self._hang_up()
         self.exited.set_result(status)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a one-shot worker said; done: it came to its end within the deadline."""
-
-    rows: tuple[dict[str, Any], ...]
-    done: bool
-
-
-class Children:
-    """All workers of the daemon: at most one a mount and kind, until the old one was reaped."""
-
-    def __init__(self) -> None:
-        self._started: list[Child] = []
-
-    @property
-    def living(self) -> tuple[Child, ...]:
-        """Every worker not reaped yet, those given up among them."""
-        self._started = [child for child in self._started if not child.exited.done()]
-        return tuple(self._started)
-
-    def get(self, kind: str, mount: str) -> Child | None:
-        """The living worker of that kind on that mount, given up or not."""
-        return next(
-            (child for child in self.living if (child.kind, child.mount) == (kind, mount)), None
-        )
-
-    def spawn(self, kind: str, mount: str) -> Child:
-        """Start `agent/worker/<kind>.py`. Raises Busy, or OSError if no process can be made."""
-        if (living := self.get(kind, mount)) is not None:
-            raise Busy(living)
-        child = Child(kind, mount)
-        self._started.append(child)
-        return child
-
-    async def run_once(
-        self, kind: str, mount: str, request: dict[str, object], deadline: float
-    ) -> Answer:
-        """One request to a one-shot worker; deadline: seconds from now.
-
-        When the deadline passes the worker is given up, and what it had said by then is the
-        answer. Raises Busy, ChildGone, OSError.
-        """
-        child = self.spawn(kind, mount)
-        rows: list[dict[str, Any]] = []
-        done = False
-        try:
-            async with asyncio.timeout(deadline):
-                child.send(json.dumps(request).encode() + b"\n")
-                while not (row := _row(await child.next_line())).get("done"):
-                    rows.append(row)
-                done = True
-                # So that the next one finds no Busy.
-                await asyncio.shield(child.exited)
-        except TimeoutError:
-            pass
-        finally:
-            child.abandon()
-        return Answer(tuple(rows), done)
-
-    async def close(self, grace: float = 0.5) -> None:
-        """Kill all and wait for their end, at most `grace` seconds, never for one that is stuck."""
-        children = self.living
-        for child in children:
-            child.abandon()
-        if children:
-            await asyncio.wait([child.exited for child in children], timeout=grace)
-        for child in children:
-            child.close()
-
-
-def _row(line: bytes) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise ChildGone("a worker talks nonsense") from error
-    if not isinstance(row, dict):
-        raise ChildGone("a worker talks nonsense")
-    return row

@@ -85,6 +85,8 @@ def umount_properties(path: str, argv: Sequence[str], timeout: float) -> Propert
         ("LogLevelMax", Variant("i", _LOG_WARNING)),
         ("Environment", Variant("as", ["LC_ALL=C"])),
         ("StandardErrorFileDescriptor", Variant("h", 0)),
+        # By default a connection to journald, and it has nothing to say there.
+        ("StandardOutput", Variant("s", "null")),
         ("TimeoutStartUSec", _usec(timeout + _HANGING)),
         ("DefaultDependencies", _flag(set_to=False)),
         ("CollectMode", Variant("s", "inactive-or-failed")),

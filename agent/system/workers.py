@@ -10,7 +10,7 @@ from typing import Any
 
 from agent.errors import ChildGone
 from agent.model import Client, ClientState, Holder, MountEntry, ProcessId
-from agent.system.child import Children
+from agent.system.children import Children
 
 
 @dataclass(frozen=True, slots=True)

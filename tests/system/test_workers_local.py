@@ -16,7 +16,7 @@ import pytest
 from agent.model import ClientState, Holder
 from agent.protocol import ProbeReply, ProbeRequest, Step, decode_probe_reply, encode
 from agent.system import mountinfo, mounttable, proc
-from agent.system.child import Children
+from agent.system.children import Children
 from agent.system.workers import Guard, GuardState, Holders, Workers
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")

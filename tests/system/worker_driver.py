@@ -15,7 +15,7 @@ from agent.errors import AgentError
 from agent.model import MountEntry
 from agent.protocol import ProbeRequest, decode_probe_reply, encode
 from agent.system import fuse, mountinfo, mounttable, proc
-from agent.system.child import Children
+from agent.system.children import Children
 from agent.system.workers import Workers
 
 

@@ -14,7 +14,8 @@ from agent.errors import ChildGone
 from agent.model import ProcessId
 from agent.protocol import ProbeRequest, decode_probe_reply, encode
 from agent.system import proc
-from agent.system.child import Busy, Child, Children
+from agent.system.child import Child
+from agent.system.children import Busy, Children
 
 PATIENCE = 60
 ROOT = Path(__file__).parents[2]
@@ -251,7 +252,7 @@ def test_a_cancelled_call_gives_its_worker_up() -> None:
 def test_no_child_outlives_a_daemon_that_was_killed() -> None:
     daemon = textwrap.dedent("""
         import asyncio
-        from agent.system.child import Children
+        from agent.system.children import Children
 
         async def main():
             children = Children()

@@ -10,7 +10,7 @@ from agent.events import Event
 from agent.model import Client, ClientState, ProcessId, Space
 from agent.mounts.observe import LOOK_EVERY, Observer
 from agent.mounts.verdict import decide
-from agent.system.child import Busy
+from agent.system.children import Busy
 from tests.unit.mounts.world import FINE, OURS, World, settings, until
 
 

@@ -9,18 +9,9 @@ from hypothesis import strategies as st
 
 from agent.model import Client, ClientState, Verdict
 from agent.mounts import recovery
+from agent.mounts.actions import Abort, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.facts import Facts, Judgement
-from agent.mounts.recovery import (
-    Abort,
-    Detach,
-    Forget,
-    History,
-    KillClient,
-    Mount,
-    Plan,
-    Policy,
-    Unmount,
-)
+from agent.mounts.recovery import History, Plan, Policy
 from tests.unit.mounts.test_verdict import ALIVE, HEALTHY, OURS, WANTED
 
 CAREFUL = Policy("report", "manual", removing=False, own=True)
