@@ -21,6 +21,7 @@ LOST: dict[str, Callable[[Volume], AbstractContextManager[object]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", LOST)
 def test_quorum_lost_and_found(quick_agent: QuickAgent, volume: Volume, how: str) -> None:
     agent = quick_agent
