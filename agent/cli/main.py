@@ -45,9 +45,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except AgentError as error:
         return _fail(str(error), 1)
     except BrokenPipeError:
-        # The reader (`| head`) has enough; keep the interpreter from flushing into it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader (`| head`) has enough
         return 0
+    except OSError as error:
+        _drop_output()
+        what = f"{error.filename}: " if error.filename else "can't write the output: "
+        hint = "; run it as root" if isinstance(error, PermissionError) else ""
+        return _fail(f"{what}{error.strerror}{hint}", 1)
     except KeyboardInterrupt:
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last resort: a bug never shows as a traceback
@@ -59,6 +63,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             INTERNAL,
         )
     return code
+
+
+def _drop_output() -> None:
+    """Keep the interpreter from flushing at exit into what takes nothing any more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(message: str, code: int) -> int:

@@ -320,3 +320,32 @@ def test_status_and_wait_start_without_the_slow_libraries(host: Host) -> None:
             text=True,
         )
         assert done.stdout.splitlines()[-1] == ""
+
+
+def test_output_that_cannot_be_written_is_one_line(host: Host) -> None:
+    host.say(HEALTHY)
+    with Path("/dev/full").open("w") as full, host.start("status") as process:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+        done = subprocess.run(
+            [*process.args],  # type: ignore[misc]
+            env={"RUNTIME_DIRECTORY": str(host.run_dir)},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == ("gluster-ml-agent: can't write the output: No space left on device\n")
+
+
+def test_a_runtime_directory_that_cannot_be_made_is_one_line(host: Host) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "agent", "run"],
+        env={"RUNTIME_DIRECTORY": "/proc/none", "STATE_DIRECTORY": str(host.state_dir)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == "gluster-ml-agent: /proc/none: No such file or directory\n"
