@@ -20,7 +20,7 @@ class Address:
 
     @property
     def v4(self) -> str:
-        return f"10.77.0.{self.number}"
+        return f"10.77.{self.number >> 8}.{self.number & 255}"
 
     @property
     def v6(self) -> str:
@@ -52,7 +52,7 @@ class Network:
         _ip(
             netns,
             [
-                f"address add {address.v4}/24 dev eth0",
+                f"address add {address.v4}/16 dev eth0",
                 f"address add {address.v6}/64 dev eth0 nodad",
                 "link set eth0 up",
             ],
