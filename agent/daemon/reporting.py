@@ -78,7 +78,8 @@ class Reporting:
         """The one sentence of STATUS=."""
         if self._config_status is None:
             return "starting"
-        return status_sentence(tuple(self._mounts.values()), self._config_status, self._wall())
+        mounts = tuple(self._mounts.values())
+        return status_sentence(mounts, self._config_status, self._wall(), unjudged=self._unjudged())
 
     def write(self) -> None:
         """Write status.json and STATUS= now."""
@@ -86,7 +87,13 @@ class Reporting:
             return
         mounts = tuple(self._advised(status) for status in self._mounts.values())
         status = AgentStatus(
-            self._host, self._version, self._wall(), self._process, self._config_status, mounts
+            self._host,
+            self._version,
+            self._wall(),
+            self._process,
+            self._config_status,
+            mounts,
+            self._unjudged(),
         )
         try:
             statusfile.write(self._runtime_dir, status)
@@ -106,6 +113,9 @@ class Reporting:
             await asyncio.sleep(COALESCE)
             self._dirty.clear()
             self.write()
+
+    def _unjudged(self) -> tuple[str, ...]:
+        return tuple(name for name in self._configs if name not in self._mounts)
 
     def _advised(self, status: MountStatus) -> MountStatus:
         config = self._configs.get(status.name)
