@@ -129,6 +129,8 @@ class Reporting:
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
             client=status.client,
+            log_file=str(config.options.get("log-file", "")) if config else "",
+            removing=status.removing,
         )
         return replace(status, advice=advice.advise(situation))
 
