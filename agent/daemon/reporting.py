@@ -117,6 +117,11 @@ class Reporting:
     def _unjudged(self) -> tuple[str, ...]:
         return tuple(name for name in self._configs if name not in self._mounts)
 
+    def _leaving(self, path: str) -> str:
+        """The name of the mount on its way out that lies on top there, "" if there is none."""
+        found = (m for m in self._mounts.values() if m.removing and m.path == path)
+        return next((m.name for m in found if m.verdict is not Verdict.FOREIGN), "")
+
     def _advised(self, status: MountStatus) -> MountStatus:
         config = self._configs.get(status.name)
         situation = advice.Situation(
@@ -131,6 +136,7 @@ class Reporting:
             client=status.client,
             log_file=str(config.options.get("log-file", "")) if config else "",
             removing=status.removing,
+            leaving=self._leaving(status.path),
         )
         return replace(status, advice=advice.advise(situation))
 

@@ -15,6 +15,7 @@ class Situation:
     """What advice depends on. hung_policy and new_options: as in the mount's `recovery`.
 
     log_file: the mount's option of that name, "" where it has none. removing: as in MountStatus.
+    leaving: the name of the agent's own mount of before, which lies there until it is idle.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Situation:
     client: ProcessId | None = None
     log_file: str = ""
     removing: bool = False
+    leaving: str = ""
 
     @property
     def volume_name(self) -> str:
@@ -56,6 +58,11 @@ def _paused(s: Situation) -> str:
 
 
 def _foreign(s: Situation) -> str:
+    if s.leaving:
+        return (
+            "it is the agent's own mount of before, unmounted as soon as nothing uses it; see: "
+            f"gluster-ml-agent status {s.leaving}"
+        )
     row = shlex.quote(f" {s.path} ")
     return (
         "it isn't the agent's, so the agent leaves it alone; see what it is: "
