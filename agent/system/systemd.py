@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,9 +16,9 @@ from agent.system.command import read_words
 from agent.system.layers import is_half_mount, layers, require_bare
 from agent.system.manager import Manager, ManagerError
 from agent.system.mounthost import MountRequest, Unit
+from agent.system.mountunit import MountUnit
 from agent.system.transient import Loaded, guard_properties, mount_properties, umount_properties
 from agent.system.umount import Unmounted, outcome, umount_argv
-from agent.system.units import mount_unit
 
 _ANSWER = 5.0
 """Seconds for one answer of PID 1."""
@@ -29,17 +28,13 @@ _CALL_OFF = 0.5
 """Seconds to tell PID 1 that something is not wanted any more."""
 _POLL = 0.003
 """Seconds between looks at a state that PID 1 tells in no cheaper way."""
-_FORKED = 1.0
-"""Seconds: the helper is not older than that when its unit is said to be mounting."""
-_CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/systemd")
-"""Where PID 1's own tree of cgroups is: unified, hybrid, legacy."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
     """To mount. before: the processes that lived in the unit's cgroup when it began."""
 
-    unit: str
+    unit: MountUnit
     request: MountRequest
     before: frozenset[ProcessId]
 
@@ -53,12 +48,10 @@ class SystemdHost:
 
     async def administrator_unit(self, path: str) -> Unit | None:
         """The unit of fstab or of a unit file; a transient unit is nobody's."""
-        name = mount_unit(path)
+        unit = self._unit(path)
         async with _within(_ANSWER):
-            origin = (await self._loaded(name)).origin
-            if origin is None:
-                return None
-            return Unit(name, origin, str(await self._manager.unit_property(name, "What", "Mount")))
+            origin = (await unit.loaded()).origin
+            return None if origin is None else Unit(unit.name, origin, await unit.source())
 
     async def mount(self, request: MountRequest, timeout: float) -> None:
         """As MountHost says; clearing up after a failure may take 5 s beyond the timeout.
@@ -66,9 +59,9 @@ class SystemdHost:
         Cancelled, it leaves the attempt to PID 1, which ends it soon after the same timeout.
         """
         require_bare(request.path)
-        unit = mount_unit(request.path)
+        unit = self._unit(request.path)
         async with _within(_ANSWER):
-            attempt = _Attempt(unit, request, await self._alive(unit))
+            attempt = _Attempt(unit, request, await unit.alive())
         try:
             async with asyncio.timeout(timeout):
                 result = await self._start(attempt, timeout)
@@ -80,13 +73,13 @@ class SystemdHost:
             async with _within(_ANSWER):
                 # A mount that was in the table for a moment is enough for PID 1, whatever the
                 # helper said; it is a client that will give up (volume not served, ...).
-                if result == "done" and await self._exit_status(unit) == 0:
+                if result == "done" and await unit.exit_status() == 0:
                     await self._release(unit)
                     return
-                cause = await self._cause(unit, result)
+                cause = await unit.cause(result)
         async with _within(_CLEARING):
             await self._clear_away(attempt)
-        raise _failed(f"{request.path}: mounting {request.source}", unit, cause)
+        raise _failed(f"{request.path}: mounting {request.source}", unit.name, cause)
 
     async def start_unit(self, unit: Unit, path: str, timeout: float) -> None:
         """As MountHost says; a late start is left to the unit's own TimeoutSec=."""
@@ -95,7 +88,7 @@ class SystemdHost:
             result = await self._manager.job("StartUnit", "ss", unit.name, "replace")
             if result == "done":
                 return
-            cause = await self._cause(unit.name, result)
+            cause = await self._unit(path).cause(result)
         raise _failed(f"{path}: starting {unit.name} of {unit.origin}", unit.name, cause)
 
     async def unmount(self, path: str, timeout: float) -> bool:
@@ -122,11 +115,14 @@ class SystemdHost:
     async def client_pids(self, path: str) -> tuple[int, ...]:
         """The processes in the cgroup of the path's mount unit."""
         async with _within(_ANSWER):
-            return await self._processes(mount_unit(path))
+            return await self._unit(path).pids()
 
     async def close(self) -> None:
         """Let go of the bus."""
         await self._manager.close()
+
+    def _unit(self, path: str) -> MountUnit:
+        return MountUnit(self._manager, path)
 
     async def _start(self, attempt: _Attempt, timeout: float) -> str:
         unit, request = attempt.unit, attempt.request
@@ -134,22 +130,23 @@ class SystemdHost:
         looked_before = False
         while True:
             try:
-                return await self._manager.start_transient(unit, properties)
+                return await self._manager.start_transient(unit.name, properties)
             except ManagerError as error:
                 if error.name != "UnitExists":
                     raise
-            there = await self._loaded(unit)
+            there = await unit.loaded()
             if there.origin is not None:
-                raise MountFailed(f"{request.path}: {unit} is there already, from {there.origin}")
+                raise MountFailed(
+                    f"{request.path}: {unit.name} is there already, from {there.origin}"
+                )
             if there.settled and looked_before:
-                if there.transient and await self._same(unit, request):
-                    return await self._manager.job("StartUnit", "ss", unit, "fail")
-                await self._forget(unit, there)
+                if there.transient and await unit.would_make(request):
+                    return await self._manager.job("StartUnit", "ss", unit.name, "fail")
+                await self._forget(unit.name, there)
             elif there.active_state == "activating":
                 # An agent that was killed began it; what served a mount before stays.
-                before = attempt.before & await self._older(unit)
-                source = str(await self._manager.unit_property(unit, "What", "Mount"))
-                begun = replace(request, source=source)
+                before = attempt.before & await unit.older()
+                begun = replace(request, source=await unit.source())
                 await self._clear_away(_Attempt(unit, begun, before))
             # A dead unit that nothing refers to is gone the next time.
             looked_before = True
@@ -166,29 +163,6 @@ class SystemdHost:
         await self._manager.call("ResetFailedUnit", "s", unit)
         await self._manager.call("Reload")
 
-    async def _same(self, unit: str, request: MountRequest) -> bool:
-        """Whether a dead unit would make the very mount that is asked for: it saves a reload."""
-        names = ("What", "Type", "Options")
-        values = [await self._manager.unit_property(unit, name, "Mount") for name in names]
-        return values == [request.source, "glusterfs", request.options]
-
-    async def _loaded(self, unit: str) -> Loaded:
-        names = ("ActiveState", "FragmentPath", "SourcePath")
-        return Loaded(*[str(await self._manager.unit_property(unit, name)) for name in names])
-
-    async def _cause(self, unit: str, result: str) -> str:
-        why = str(await self._manager.unit_property(unit, "Result", "Mount"))
-        if why == "exit-code" or result == "done":
-            return f"mount.glusterfs exited with status {await self._exit_status(unit)}"
-        if why == "protocol":
-            return "mount.glusterfs exited with status 0 and nothing was mounted"
-        return f"{result} ({why})"
-
-    async def _exit_status(self, unit: str) -> int:
-        """Of the last mount(8) run for it, or the signal that killed it; 0 if none was run."""
-        commands = await self._manager.unit_property(unit, "ExecMount", "Mount")
-        return int(commands[0][-1]) if commands else 0
-
     async def _clear_away(self, attempt: _Attempt) -> None:
         """End what the attempt started and detach what it mounted.
 
@@ -197,7 +171,7 @@ class SystemdHost:
         """
         path = attempt.request.path
         while True:
-            strays = await self._strays(attempt)
+            strays = await attempt.unit.alive() - attempt.before
             for process in strays:
                 proc.kill(process)
             mounted = is_half_mount(layers(path), attempt.request)
@@ -209,22 +183,8 @@ class SystemdHost:
         await self._noticed(path)
         await self._release(attempt.unit)
 
-    async def _older(self, unit: str) -> frozenset[ProcessId]:
-        """Its processes from before it began to mount; PID 1 forks the helper just before that."""
-        moment = await self._manager.unit_property(unit, "InactiveExitTimestampMonotonic")
-        slept = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()
-        began = (int(moment) / 1e6 + slept - _FORKED) * os.sysconf("SC_CLK_TCK")
-        return frozenset(found for found in await self._alive(unit) if found.start_time < began)
-
-    async def _strays(self, attempt: _Attempt) -> frozenset[ProcessId]:
-        return await self._alive(attempt.unit) - attempt.before
-
-    async def _alive(self, unit: str) -> frozenset[ProcessId]:
-        pids = await self._processes(unit)
-        return frozenset(found for pid in pids if (found := proc.process_id(pid)) is not None)
-
-    async def _release(self, unit: str) -> None:
-        await self._manager.tell("UnrefUnit", "s", unit)
+    async def _release(self, unit: MountUnit) -> None:
+        await self._manager.tell("UnrefUnit", "s", unit.name)
 
     async def _umount(self, path: str, timeout: float, *, lazy: bool) -> Unmounted:
         service = f"gluster-ml-umount-{os.getpid()}-{next(self._serial)}.service"
@@ -258,15 +218,11 @@ class SystemdHost:
         At once, as a rule. After five changes of the mount table within a second, PID 1 neither
         reads it nor starts mount units until that second is over (measured with systemd 252).
         """
-        unit = mount_unit(path)
+        unit = self._unit(path)
         while not layers(path):
-            if (await self._loaded(unit)).settled:
+            if (await unit.loaded()).settled:
                 return
             await asyncio.sleep(_POLL)
-
-    async def _processes(self, unit: str) -> tuple[int, ...]:
-        group = str(await self._manager.unit_property(unit, "ControlGroup", "Mount"))
-        return _members(group) if group else ()
 
 
 @asynccontextmanager
@@ -280,16 +236,6 @@ async def _within(timeout: float) -> AsyncIterator[None]:
 
 def _failed(what: str, unit: str, cause: str) -> MountFailed:
     return MountFailed(f"{what} failed: {cause}", f"journalctl -u '{unit}' has the helper's words")
-
-
-def _members(group: str) -> tuple[int, ...]:
-    for root in _CGROUPS:
-        try:
-            text = Path(f"{root}{group}/cgroup.procs").read_text("ascii")
-        except OSError:
-            continue
-        return tuple(int(word) for word in text.split())
-    return ()
 
 
 def _remove(path: str) -> None:

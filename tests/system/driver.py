@@ -20,7 +20,7 @@ async def call(host: MountHost, name: str, arguments: list[Any]) -> object:
             await host.start_unit(Unit(*unit), *rest)
         case "administrator_unit":
             unit = await host.administrator_unit(*arguments)
-            return None if unit is None else [unit.name, unit.origin]
+            return None if unit is None else [unit.name, unit.origin, unit.source]
         case "guard_covered":
             *rest, immutable = arguments
             await host.guard_covered(*rest, immutable=immutable)

@@ -221,7 +221,7 @@ class TestWithSystemd:
         machine.write("/etc/fstab", line)
         machine.systemctl("daemon-reload")
         unit = remote.call("administrator_unit", PATH)
-        assert unit == [UNIT, "/etc/fstab"]
+        assert unit == [UNIT, "/etc/fstab", f"node1:/{volume.name}"]
         with pytest.raises(MountFailed, match="from /etc/fstab"):
             mount(remote, volume.name)
         remote.call("start_unit", unit, PATH, PATIENT)

@@ -15,12 +15,11 @@ import pytest
 from agent.errors import MountFailed
 from agent.model import MountEntry
 from agent.system import layers as mounted
-from agent.system import proc, systemd
+from agent.system import mountunit, proc, systemd
 from agent.system.mounthost import MountRequest
 from agent.system.systemd import SystemdHost
 
 PATH = "/mnt/a"
-UNIT = "mnt-a.mount"
 REQUEST = MountRequest("a", "node1:/vol", PATH, "")
 HALF = MountEntry(50, 1, 0, 60, "/", PATH, "rw", "fuse.glusterfs", "node1:/vol", "rw")
 BY_HAND = MountEntry(51, 1, 0, 61, "/", PATH, "rw", "fuse.glusterfs", "node2:/vol", "rw")
@@ -66,7 +65,7 @@ def host(monkeypatch: pytest.MonkeyPatch, table: list[MountEntry], *processes: A
         return tuple(process.pid for process in processes if process.poll() is None)
 
     monkeypatch.setattr(made, "_umount", umount)
-    monkeypatch.setattr(systemd, "_members", members)
+    monkeypatch.setattr(mountunit, "_members", members)
     monkeypatch.setattr(systemd, "layers", lambda _: tuple(table))
     return made
 
@@ -81,7 +80,7 @@ def test_the_client_of_a_mount_that_jobs_still_use_is_not_ended(
         known = proc.process_id(old.pid)
         assert known is not None
         before = frozenset({known})
-        asyncio.run(made._clear_away(systemd._Attempt(UNIT, REQUEST, before)))
+        asyncio.run(made._clear_away(systemd._Attempt(made._unit(PATH), REQUEST, before)))
         assert new.wait(20) < 0
         assert old.poll() is None
         assert table == []
@@ -90,7 +89,7 @@ def test_the_client_of_a_mount_that_jobs_still_use_is_not_ended(
 def test_what_somebody_mounted_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     table = [BY_HAND]
     made = host(monkeypatch, table)
-    asyncio.run(made._clear_away(systemd._Attempt(UNIT, REQUEST, frozenset())))
+    asyncio.run(made._clear_away(systemd._Attempt(made._unit(PATH), REQUEST, frozenset())))
     assert table == [BY_HAND]
     assert mounted.is_half_mount((HALF,), REQUEST)
     assert not mounted.is_half_mount((HALF, BY_HAND), REQUEST)
@@ -100,9 +99,9 @@ def test_what_somebody_mounted_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) 
 def test_whom_an_attempt_of_a_killed_agent_found_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with sleeper() as process:
         made = host(monkeypatch, [], process)
-        assert asyncio.run(made._older(UNIT)) == frozenset()
+        assert asyncio.run(made._unit(PATH).older()) == frozenset()
         made._manager.began += 100  # type: ignore[attr-defined]
-        assert asyncio.run(made._older(UNIT)) == frozenset({proc.process_id(process.pid)})
+        assert asyncio.run(made._unit(PATH).older()) == frozenset({proc.process_id(process.pid)})
 
 
 def test_an_unmount_that_pid_1_does_not_come_to_is_called_off() -> None:
