@@ -180,7 +180,10 @@ class ConfigStatus:
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """Everything status.json holds."""
+    """Everything status.json holds.
+
+    unjudged: configured mounts on which there is no verdict yet, by name: the first answer is out.
+    """
 
     host: str
     version: str
@@ -188,3 +191,4 @@ class AgentStatus:
     pid: ProcessId
     config: ConfigStatus
     mounts: tuple[MountStatus, ...] = field(default=())
+    unjudged: tuple[str, ...] = ()

@@ -13,8 +13,6 @@ from agent.health import report, statusfile
 from agent.health.text import clean
 from agent.model import AgentStatus
 
-UNKNOWN = 3
-
 
 def execute(args: argparse.Namespace) -> int:
     """0 healthy, 1 warning, 2 critical; 3 where nobody can tell."""
@@ -25,7 +23,7 @@ def execute(args: argparse.Namespace) -> int:
         # On stdout, as monitoring shows only that; but never where JSON is expected.
         stream = sys.stderr if args.json else sys.stdout
         print(f"{platform.node()}: UNKNOWN: {clean(error, 1000)}", file=stream)
-        return UNKNOWN
+        return report.UNKNOWN
     if args.json:
         print(json.dumps(statusfile.to_dict(status), indent=1))
     else:
@@ -40,10 +38,11 @@ def _current(args: argparse.Namespace, now: float) -> AgentStatus:
     if args.mount is None:
         return status
     chosen = tuple(mount for mount in status.mounts if mount.name == args.mount)
-    if not chosen:
+    unjudged = tuple(name for name in status.unjudged if name == args.mount)
+    if not chosen and not unjudged:
         names = ", ".join(mount.name for mount in status.mounts) or "none"
         raise AgentError("unknown-mount", f"no mount is named {args.mount}; there is: {names}")
-    return dataclasses.replace(status, mounts=chosen)
+    return dataclasses.replace(status, mounts=chosen, unjudged=unjudged)
 
 
 def _colour() -> bool:

@@ -87,7 +87,10 @@ class Waiter:
             self.reason = f"the agent has not read {status.config.path} since it was saved"
             return Outcome.NOT_USABLE
         mount = next((m for m in status.mounts if m.name == self._name), None)
-        self._known = mount is not None
+        self._known = mount is not None or self._name in status.unjudged
+        if mount is None and self._known:
+            self.reason = f"there is no verdict on {self._name} yet"
+            return Outcome.NOT_USABLE
         if mount is None:
             self.reason = _unknown(self._name, status)
             return Outcome.NOT_USABLE

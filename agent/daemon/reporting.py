@@ -78,7 +78,8 @@ class Reporting:
         """The one sentence of STATUS=."""
         if self._config_status is None:
             return "starting"
-        return status_sentence(tuple(self._mounts.values()), self._config_status, self._wall())
+        mounts = tuple(self._mounts.values())
+        return status_sentence(mounts, self._config_status, self._wall(), unjudged=self._unjudged())
 
     def write(self) -> None:
         """Write status.json and STATUS= now."""
@@ -86,7 +87,13 @@ class Reporting:
             return
         mounts = tuple(self._advised(status) for status in self._mounts.values())
         status = AgentStatus(
-            self._host, self._version, self._wall(), self._process, self._config_status, mounts
+            self._host,
+            self._version,
+            self._wall(),
+            self._process,
+            self._config_status,
+            mounts,
+            self._unjudged(),
         )
         try:
             statusfile.write(self._runtime_dir, status)
@@ -107,6 +114,14 @@ class Reporting:
             self._dirty.clear()
             self.write()
 
+    def _unjudged(self) -> tuple[str, ...]:
+        return tuple(name for name in self._configs if name not in self._mounts)
+
+    def _leaving(self, path: str) -> str:
+        """The name of the mount on its way out that lies on top there, "" if there is none."""
+        found = (m for m in self._mounts.values() if m.removing and m.path == path)
+        return next((m.name for m in found if m.verdict is not Verdict.FOREIGN), "")
+
     def _advised(self, status: MountStatus) -> MountStatus:
         config = self._configs.get(status.name)
         situation = advice.Situation(
@@ -119,6 +134,9 @@ class Reporting:
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
             client=status.client,
+            log_file=str(config.options.get("log-file", "")) if config else "",
+            removing=status.removing,
+            leaving=self._leaving(status.path),
         )
         return replace(status, advice=advice.advise(situation))
 

@@ -12,7 +12,11 @@ from agent.model import Brick, ProcessId, Verdict
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What advice depends on. hung_policy and new_options: as in the mount's `recovery`."""
+    """What advice depends on. hung_policy and new_options: as in the mount's `recovery`.
+
+    log_file: the mount's option of that name, "" where it has none. removing: as in MountStatus.
+    leaving: the name of the agent's own mount of before, which lies there until it is idle.
+    """
 
     name: str
     path: str
@@ -23,6 +27,9 @@ class Situation:
     new_options: str = "when-idle"
     bricks: tuple[Brick, ...] | None = None
     client: ProcessId | None = None
+    log_file: str = ""
+    removing: bool = False
+    leaving: str = ""
 
     @property
     def volume_name(self) -> str:
@@ -31,8 +38,14 @@ class Situation:
 
     @property
     def client_log(self) -> str:
-        """Where mount.glusterfs lets the client log: the path with dashes for slashes."""
-        return shlex.quote(f"/var/log/glusterfs/{self.path.strip('/').replace('/', '-')}.log")
+        """Where the client logs: unless told, where mount.glusterfs lets it, slashes as dashes."""
+        own = f"/var/log/glusterfs/{self.path.strip('/').replace('/', '-')}.log"
+        return shlex.quote(self.log_file or own)
+
+    @property
+    def replaces(self) -> str:
+        """What the agent does when the client is gone."""
+        return "unmounts" if self.removing else "remounts"
 
 
 def advise(situation: Situation) -> str:
@@ -45,6 +58,11 @@ def _paused(s: Situation) -> str:
 
 
 def _foreign(s: Situation) -> str:
+    if s.leaving:
+        return (
+            "it is the agent's own mount of before, unmounted as soon as nothing uses it; see: "
+            f"gluster-ml-agent status {s.leaving}"
+        )
     row = shlex.quote(f" {s.path} ")
     return (
         "it isn't the agent's, so the agent leaves it alone; see what it is: "
@@ -61,7 +79,7 @@ def _absent(s: Situation) -> str:
 
 def _dead(s: Situation) -> str:
     return (
-        "the agent remounts; why the client died: "
+        f"the agent {s.replaces}; why the client died: "
         f"tail -n 50 {s.client_log}; journalctl -k -g 'out of memory'"
     )
 
@@ -70,11 +88,13 @@ def _hung(s: Situation) -> str:
     look = f"look at the storage first: gluster volume status {s.volume_name} on a storage node"
     if s.hung_policy == "remount":
         return f"the agent aborts the connection and remounts; {look}"
+    if s.client is None and s.removing:
+        return f"{look}; the agent unmounts when it answers and nothing uses it"
     if s.client is None:
         return f"{look}; the agent remounts by itself only with recovery.hung: remount"
     return (
         f"{look}; if it won't come back: kill -9 {s.client.pid} ends the client: what was being "
-        "written is lost, everything that waits gets an error, and the agent remounts"
+        f"written is lost, everything that waits gets an error, and the agent {s.replaces}"
     )
 
 

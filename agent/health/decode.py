@@ -35,6 +35,7 @@ def from_dict(value: object) -> AgentStatus:
             pid=_process(_get(top, "agent", dict)),
             config=_config(_get(top, "config", dict)),
             mounts=tuple(_mount(name, m) for name, m in _get(top, "mounts", dict).items()),
+            unjudged=_strings(top, "unjudged"),
         )
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is missing") from error

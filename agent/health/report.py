@@ -14,19 +14,24 @@ MAX_NAMED = 3
 MAX_HOLDERS = 10
 """Processes shown of one mount; status.json has them all."""
 
+CRITICAL, UNKNOWN = 2, 3
+"""Exit codes of `status`; UNKNOWN: nobody can tell."""
+
 _LABEL = 11
-_WORDS = ("OK", "WARNING", "CRITICAL")
-_COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m")
+_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
 _PLAIN = "\x1b[0m"
 
 
 def exit_code(status: AgentStatus, only: str | None = None) -> int:
     """0 healthy, 1 warning, 2 critical: the worst of the mounts, or that of the named one.
 
-    A configuration that was not accepted is a warning of its own.
+    A configuration that was not accepted is a warning of its own. UNKNOWN: a mount has no verdict
+    yet, and none is critical, so that all may be well or nothing.
     """
     config = 0 if status.config.state is ConfigState.VALID else 1
-    return max([config, *(m.verdict.exit_code for m in _chosen(status, only))])
+    worst = max([config, *(m.verdict.exit_code for m in _chosen(status, only))])
+    return UNKNOWN if worst < CRITICAL and _unjudged(status, only) else worst
 
 
 def status_sentence(
@@ -34,8 +39,13 @@ def status_sentence(
     config: ConfigStatus,
     now: float,
     zone: tzinfo | None = None,
+    *,
+    unjudged: Sequence[str] = (),
 ) -> str:
-    """One sentence on the whole host, without newlines; zone: None is local time."""
+    """One sentence on the whole host, without newlines; zone: None is local time.
+
+    unjudged: names of mounts without a verdict yet.
+    """
     bad = sorted(
         (m for m in mounts if m.verdict is not Verdict.HEALTHY),
         key=lambda m: (-m.verdict.exit_code, m.since),
@@ -46,7 +56,10 @@ def status_sentence(
     healthy = len(mounts) - len(bad)
     if healthy:
         parts.append(f"{healthy} healthy" if bad else f"{plural(healthy, 'mount')} healthy")
-    if not mounts and (config.state is not ConfigState.REJECTED or config.fingerprint):
+    if unjudged:
+        parts.append(_no_verdict(unjudged))
+    in_force = config.state is not ConfigState.REJECTED or config.fingerprint
+    if in_force and not (mounts or unjudged):
         parts.append(f"no mounts configured; edit {config.path}")
     return clean("; ".join([*_config_sentence(config), *parts]), MAX_SENTENCE)
 
@@ -88,6 +101,15 @@ def status_text(
     return "\n".join(lines) + "\n"
 
 
+def _unjudged(status: AgentStatus, only: str | None) -> list[str]:
+    return [name for name in status.unjudged if only in (None, name)]
+
+
+def _no_verdict(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"no verdict yet on {', '.join(names[:MAX_NAMED])}{more}"
+
+
 def _chosen(status: AgentStatus, only: str | None) -> list[MountStatus]:
     return [mount for mount in status.mounts if only in (None, mount.name)]
 
@@ -97,7 +119,10 @@ def _headline(
 ) -> str:
     code = exit_code(status, only)
     healthy = sum(mount.verdict is Verdict.HEALTHY for mount in mounts)
-    if not mounts:
+    unjudged = _unjudged(status, only)
+    if not mounts and unjudged:
+        what = _no_verdict(unjudged)
+    elif not mounts:
         what = "no mounts configured"
     elif healthy == len(mounts):
         what = f"{plural(healthy, 'mount')} healthy"
@@ -105,6 +130,8 @@ def _headline(
         what = f"{healthy} of {plural(len(mounts), 'mount')} healthy"
         worst = max(mounts, key=lambda m: m.verdict.exit_code)
         what += f", {worst.name} {_verdict_words(worst)}"
+    if mounts and unjudged:
+        what += f", {_no_verdict(unjudged)}"
     if status.config.state is not ConfigState.VALID:
         what += f", configuration {status.config.state.value}"
     return f"{clean(status.host, 64)}: {_painted(_WORDS[code], code, colour=colour)}: {what}"

@@ -122,6 +122,7 @@ def to_dict(status: AgentStatus) -> dict[str, object]:
             "seen": status.config.seen,
         },
         "mounts": {mount.name: _mount(mount) for mount in status.mounts},
+        "unjudged": list(status.unjudged),
         "identities": {},
     }
 

@@ -17,7 +17,7 @@ _CAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repair under way. began_at: monotonic seconds at which it was seen to be needed."""
+    """A repair under way. began_at: monotonic seconds at which the trouble was first seen."""
 
     began_at: float
     why: str
@@ -40,6 +40,7 @@ class Chronicle:
         self._edges = edges
         self._repair: Repair | None = None
         self._was_usable = False
+        self._late_at: float | None = None
         self._told: Verdict | None = None
 
     def rename(self, name: str) -> None:
@@ -71,6 +72,10 @@ class Chronicle:
             if before is None or finding not in before.findings:
                 self.tell(Event.FINDING, finding)
         verdict = judgement.observed or judgement.verdict
+        if judgement.verdict not in (Verdict.SLOW, Verdict.HUNG):
+            self._late_at = None
+        elif self._late_at is None:
+            self._late_at = now
         if judgement.verdict is Verdict.DEAD:
             self.needs_repair(now, verdict)
         if judgement.verdict is Verdict.PAUSED:
@@ -85,7 +90,10 @@ class Chronicle:
             event = Event.RECOVERED
             if verdict is Verdict.STALE_OPTIONS:
                 event = Event.OPTIONS_APPLIED
-            self._repair = Repair(now, _CAUSES.get(verdict, str(verdict)), event)
+            # For those who wait, a hung mount was broken long before it was called so.
+            hung_at = self._late_at if verdict is Verdict.HUNG else None
+            began_at = now if hung_at is None else hung_at
+            self._repair = Repair(began_at, _CAUSES.get(verdict, str(verdict)), event)
 
     def in_use(self) -> None:
         """What was to be repaired can't be yet."""

@@ -113,5 +113,6 @@ class ClientWatch:
 
     def _exited(self) -> None:
         self.client = replace(self.client, state=ClientState.GONE)
+        self.stopped_at = None
         self.gone_at = self._edges.monotonic()
         self._wake()

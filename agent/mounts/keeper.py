@@ -45,6 +45,7 @@ class Keeper:
         self._holders = HolderSearch(edges, self._chronicle)
         self._history = History()
         self._attempt_error = ""
+        self._failures_told: set[str] = set()
         self._layer: tuple[int, int] | None = None
         self._dead_layer: tuple[int, int] | None = None
         self._own = False
@@ -62,6 +63,7 @@ class Keeper:
         self._executor.settings = settings
         self._chronicle.rename(settings.name)
         self._history = replace(self._history, next_unmount_at=0.0, next_attempt_at=0.0)
+        self._failures_told.clear()
         self.paused = paused
         self.wake()
 
@@ -163,6 +165,7 @@ class Keeper:
         if verdict.usable:
             self._history = recovery.note_usable(self._history)
             self._attempt_error = ""
+            self._failures_told.clear()
         client = facts.client
         if self._own and client.state is ClientState.ALIVE and client.process and facts.top:
             self._own = self._executor.remember_client(client.process, facts.top.device)
@@ -223,7 +226,9 @@ class Keeper:
         self._history = recovery.note_failure(self._history, now, jitter, no_server=no_server)
         path = self.settings.wanted.path
         words = str(error).removeprefix(f"{path}: ")
-        if words != self._attempt_error:
+        # Each once until it works again: attempts go round the servers, and each says its name.
+        if words not in self._failures_told:
+            self._failures_told.add(words)
             mounting = isinstance(action, Mount)
             event = Event.MOUNT_ATTEMPT_FAILED if mounting else Event.ACTION_FAILED
             self._chronicle.tell(event, f"{path}: {words}", action=action.describe())

@@ -137,6 +137,16 @@ def test_status_of_an_unknown_mount(host: Host) -> None:
     assert "there is: datasets" in out
 
 
+def test_status_of_a_mount_without_a_verdict(host: Host) -> None:
+    host.say(HEALTHY, unjudged=("model-share",))
+    assert host.call("status", "datasets")[0] == 0
+    code, out, _ = host.call("status", "model-share")
+    assert code == 3
+    assert "UNKNOWN: no verdict yet on model-share" in out
+    code, out, _ = host.call("status", "--json")
+    assert (code, json.loads(out)["unjudged"]) == (3, ["model-share"])
+
+
 def test_status_into_a_closed_pipe_says_nothing(host: Host) -> None:
     host.say(*(replace(HUNG, name=f"m{n}") for n in range(500)))
     with host.start("status") as process:
@@ -210,6 +220,12 @@ def test_wait_for_a_mount_that_the_agent_does_not_know(host: Host) -> None:
     assert code == 1
     assert "no mount named other; there is: datasets" in err
     assert "agent.yaml:1:2: wrong" in err
+
+
+def test_wait_for_a_mount_without_a_verdict(host: Host) -> None:
+    host.say(HEALTHY, unjudged=("model-share",))
+    code, _, err = host.call("wait", "model-share", "--timeout", "1s")
+    assert (code, err) == (1, "gluster-ml-agent: there is no verdict on model-share yet\n")
 
 
 PAUSED = replace(HUNG, verdict=Verdict.PAUSED, observed=Verdict.HUNG)

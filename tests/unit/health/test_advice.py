@@ -54,6 +54,24 @@ def test_new_options_tell_what_is_waited_for() -> None:
     assert "umount /mnt/model-share" in advise(replace(stale, new_options="manual"))
 
 
+def test_the_log_is_the_one_that_the_options_name() -> None:
+    named = replace(BASE, log_file="/var/log/glusterfs/share.log")
+    for verdict in (Verdict.ABSENT, Verdict.DEAD):
+        advice = advise(replace(named, verdict=verdict))
+        assert "/var/log/glusterfs/share.log" in advice
+        assert "mnt-model-share.log" not in advice
+
+
+@pytest.mark.parametrize("verdict", [Verdict.DEAD, Verdict.HUNG])
+@pytest.mark.parametrize("client", [None, ProcessId(4711, 1)])
+def test_no_remount_is_promised_of_a_mount_on_its_way_out(
+    verdict: Verdict, client: ProcessId | None
+) -> None:
+    advice = advise(replace(BASE, verdict=verdict, client=client, removing=True))
+    assert "unmounts" in advice
+    assert "remount" not in advice
+
+
 def test_odd_names_are_quoted_for_a_shell() -> None:
     odd = replace(BASE, path="/mnt/it's; rm x", verdict=Verdict.DEAD)
     assert shlex.quote("/var/log/glusterfs/mnt-it's; rm x.log") in advise(odd)

@@ -104,6 +104,22 @@ def test_no_mounts() -> None:
     assert sentence == "no mounts configured; edit /etc/gluster-ml/agent.yaml"
 
 
+def test_a_mount_without_a_verdict_is_not_taken_for_well() -> None:
+    first = agent_status(unjudged=("model-share",))
+    assert exit_code(first) == exit_code(first, "model-share") == 3
+    assert status_text(first, NOW) == "gpu-17: UNKNOWN: no verdict yet on model-share\n"
+    sentence = status_sentence((), config(), NOW, unjudged=("model-share",))
+    assert sentence == "no verdict yet on model-share"
+
+
+def test_a_mount_without_a_verdict_beside_others() -> None:
+    well = agent_status(HEALTHY, unjudged=("model-share",))
+    assert (exit_code(well), exit_code(well, "datasets")) == (3, 0)
+    headline = status_text(well, NOW).splitlines()[0]
+    assert headline == "gpu-17: UNKNOWN: 1 mount healthy, no verdict yet on model-share"
+    assert exit_code(agent_status(HUNG, unjudged=("datasets",))) == 2
+
+
 def test_sentences() -> None:
     assert status_sentence((HEALTHY, HEALTHY), config(), NOW) == "2 mounts healthy"
     assert status_sentence((HEALTHY, HUNG), config(), NOW, UTC) == (

@@ -2,6 +2,9 @@
 
 import asyncio
 import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,3 +75,28 @@ def test_a_layer_remounted_with_other_flags_is_still_the_layer(tmp_path: Path) -
         await until(lambda: not watch.identifying, "the search ends")
 
     asyncio.run(run())
+
+
+def test_a_stopped_process_that_was_killed_is_gone_and_no_longer_stopped(tmp_path: Path) -> None:
+    async def run(process: subprocess.Popen[bytes]) -> None:
+        watch = ClientWatch("a", OURS, World(tmp_path).edges(), lambda: None)
+        found = proc.process_id(process.pid)
+        assert found is not None
+        watch.expect(found)
+        process.send_signal(signal.SIGSTOP)
+
+        def is_stopped() -> bool:
+            watch.look((OURS,), 100.0)
+            return watch.stopped_at is not None
+
+        await until(is_stopped, "it is seen to be stopped")
+        process.kill()
+        await until(lambda: watch.gone_at is not None, "its end is seen")
+        assert watch.stopped_at is None
+        watch.close()
+
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        try:
+            asyncio.run(run(process))
+        finally:
+            process.kill()

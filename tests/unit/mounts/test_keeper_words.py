@@ -40,6 +40,31 @@ def test_the_path_is_named_once_where_an_attempt_fails(tmp_path: Path) -> None:
     assert evidence.count(PATH) == 1
 
 
+def test_attempts_that_go_round_the_servers_say_each_failure_once(tmp_path: Path) -> None:
+    world = World(tmp_path)
+
+    def refuse() -> None:
+        server = world.done.count("mount") % 2 + 1
+        world.refuse = MountFailed(f"{PATH}: mounting node{server}:/vol failed: no")
+
+    def let() -> None:
+        world.refuse = None
+
+    async def run() -> None:
+        world.before |= {"guard": let, "mount": refuse}
+        keeper = Keeper(settings(), world.edges(), paused=False)
+        life = asyncio.create_task(keeper.run())
+        await until(lambda: world.done.count("mount") == 4, "four attempts")
+        life.cancel()
+        await asyncio.wait([life])
+
+    asyncio.run(run())
+    assert sorted(world.report.told(Event.MOUNT_ATTEMPT_FAILED)) == [
+        f"{PATH}: mounting node1:/vol failed: no",
+        f"{PATH}: mounting node2:/vol failed: no",
+    ]
+
+
 def test_files_below_the_mount_are_told_when_it_is_made_and_not_when_it_goes(
     tmp_path: Path,
 ) -> None:

@@ -1,0 +1,49 @@
+"""What reaches status.json and the status line of systemd."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent.daemon.reporting import Reporting
+from agent.health import statusfile
+from agent.health.journal import Journal
+from agent.health.notify import Notify
+from agent.model import ConfigState, ConfigStatus, Verdict
+from tests.unit.daemon.test_keepers import named
+from tests.unit.health.samples import HEALTHY, NOW, own_process
+from tests.unit.mounts.world import config
+
+
+@pytest.fixture
+def reporting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reporting:
+    monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
+    made = Reporting(Journal(), Notify(), tmp_path, ("gpu-17", "0.1.0", own_process()), lambda: NOW)
+    made.configured(named(datasets=config()), ConfigStatus(ConfigState.VALID, "agent.yaml"))
+    return made
+
+
+def test_a_configured_mount_is_told_of_before_its_first_verdict(
+    reporting: Reporting, tmp_path: Path
+) -> None:
+    reporting.write()
+    assert statusfile.read(tmp_path).unjudged == ("datasets",)
+    assert reporting.sentence() == "no verdict yet on datasets"
+    reporting.changed(HEALTHY)
+    reporting.write()
+    assert statusfile.read(tmp_path).unjudged == ()
+    assert reporting.sentence() == "1 mount healthy"
+
+
+@pytest.mark.parametrize("verdict", [Verdict.HEALTHY, Verdict.FOREIGN])
+def test_the_mount_of_before_is_not_called_somebody_elses(
+    reporting: Reporting, tmp_path: Path, verdict: Verdict
+) -> None:
+    reporting.changed(replace(HEALTHY, verdict=Verdict.FOREIGN))
+    old = replace(HEALTHY, name="datasets.removed", removing=True, verdict=verdict)
+    reporting.changed(old)
+    reporting.write()
+    advice = statusfile.read(tmp_path).mounts[0].advice
+    assert ("status datasets.removed" in advice) == (verdict is Verdict.HEALTHY)
+    assert ("it isn't the agent's" in advice) == (verdict is Verdict.FOREIGN)
