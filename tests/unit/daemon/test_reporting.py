@@ -1,6 +1,5 @@
 """What reaches status.json and the status line of systemd."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
