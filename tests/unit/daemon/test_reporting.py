@@ -1,5 +1,6 @@
 """What reaches status.json and the status line of systemd."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,11 +17,15 @@ from tests.unit.mounts.world import config
 
 
 @pytest.fixture
-def reporting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Reporting:
+def reporting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reporting]:
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
-    made = Reporting(Journal(), Notify(), tmp_path, ("gpu-17", "0.1.0", own_process()), lambda: NOW)
+    journal, notify = Journal(), Notify()
+    identity = ("gpu-17", "0.1.0", own_process())
+    made = Reporting(journal, notify, tmp_path, identity, lambda: NOW)
     made.configured(named(datasets=config()), ConfigStatus(ConfigState.VALID, "agent.yaml"))
-    return made
+    yield made
+    journal.close()
+    notify.close()
 
 
 def test_a_configured_mount_is_told_of_before_its_first_verdict(
