@@ -85,7 +85,8 @@ class Mounter:
             cause = clientlog.cause(clientlog.tail(log, since))
             if not cause:
                 raise
-            raise MountFailed(f"{error.message}; the client's log says: {cause}") from error
+            said = error.message.rstrip(".")
+            raise MountFailed(f"{said}; the client's log says: {cause}") from error
 
     async def _attempt(
         self, settings: Settings, unit: Unit | None, request: MountRequest
