@@ -45,7 +45,7 @@ unit: venv ## tests without a cluster
 
 .PHONY: lab
 lab: venv ## tests on a real cluster, with real systemd hosts
-	$(PYTEST) --numprocesses 2 --dist loadfile tests/lab tests/system
+	$(PYTEST) tests/lab tests/system
 
 .PHONY: demo
 demo: venv ## real faults and recoveries on a real cluster, told as they happen; 2 minutes
