@@ -33,7 +33,7 @@ def test_quorum_lost_and_found(quick_agent: QuickAgent, volume: Volume, how: str
         with LOST[how](volume):
             lost = agent.await_verdict("no-quorum")
             assert "client lives" in lost["evidence"]
-            time.sleep(15)
+            time.sleep(60)
             assert agent.verdict() == "no-quorum"
         agent.await_verdict("healthy")
         job.await_records(5)
