@@ -47,6 +47,18 @@ unit: venv ## tests without a cluster
 lab: venv ## tests on a real cluster, with real systemd hosts
 	$(PYTEST) tests/lab tests/system
 
+.PHONY: deb
+deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release
+	packaging/deb/deb $(RELEASE)
+
+.PHONY: lock
+lock: venv ## pin the libraries that the package bundles, with their hashes
+	$(BIN)/pip-compile --quiet --no-header --no-annotate --no-emit-options --no-emit-index-url \
+		--no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes \
+		--constraint requirements.txt --output-file packaging/deb/requirements.txt pyproject.toml
+	sed -i '1i # The libraries that the package bundles, at the versions of /requirements.txt; by: make lock' \
+		packaging/deb/requirements.txt
+
 .PHONY: demo
 demo: venv ## real faults and recoveries on a real cluster, told as they happen; 2 minutes
 	$(BIN)/python -m tests.demo
