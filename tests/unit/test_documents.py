@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.cli.main import parser
+from agent.cli.arguments import parser
 from agent.config.load import load
 from agent.events import Event
 from agent.health import statusfile
@@ -82,8 +82,10 @@ def code(document: str) -> list[str]:
 
 
 def test_the_table_of_verdicts_is_that_of_the_code() -> None:
-    table = [(row[0].strip("`"), int(row[-1])) for row in rows(text("README.md"), "Verdicts")]
-    assert table == [(verdict.value, verdict.exit_code) for verdict in Verdict]
+    table = [
+        tuple(cell.replace("`", "") for cell in row) for row in rows(text("README.md"), "Verdicts")
+    ]
+    assert table == [(v.value, v.meaning, v.response, str(v.exit_code)) for v in Verdict]
 
 
 def test_the_example_of_a_configuration_is_valid() -> None:
