@@ -73,8 +73,12 @@ RELEASES := bookworm trixie
 RELEASE_BUILD := $(MAKE) release-build
 
 .PHONY: apt-repo
-apt-repo: ## a signed apt repository in build/apt, of the packages in build/deb; KEY=FINGERPRINT
+apt-repo: $(RELEASES:%=build/deb/%) ## a signed apt repository in build/apt, of the packages; KEY=FINGERPRINT
 	$(PYTHON) packaging/deb/aptrepo.py --key="$$KEY" $(RELEASES)
+
+# A package that is there is taken as it is; one of another version is refused.
+build/deb/%:
+	packaging/deb/deb $*
 
 .PHONY: release
 release: ## VERSION=0.2.0: commit, tag, build both packages and the repository; KEY=FINGERPRINT

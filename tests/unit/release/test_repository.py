@@ -239,9 +239,9 @@ def test_what_was_tried_with_a_higher_version_does_not_stay(
 
 
 def pins() -> list[str]:
-    """The paragraphs of preferences in README.md."""
-    readme = (REPOSITORY / "README.md").read_text()
-    found = re.findall(r"^    (Package: .*\n(?:    Pin.*\n){2})", readme, re.MULTILINE)
+    """The paragraphs of preferences in docs/installation.md."""
+    page = (REPOSITORY / "docs/installation.md").read_text()
+    found = re.findall(r"^    (Package: .*\n(?:    Pin.*\n){2})", page, re.MULTILINE)
     return [paragraph.replace("    ", "") for paragraph in found]
 
 
