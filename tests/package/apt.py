@@ -15,11 +15,13 @@ PATIENT = 300.0
 """Seconds for one run of apt on a busy machine."""
 
 
-def apt(host: Host, *arguments: str, check: bool = True, folder: str = "/") -> Done:
-    """Run apt-get as configuration management does, in a folder: nobody answers its questions."""
-    around = ["env", f"--chdir={folder}", "DEBIAN_FRONTEND=noninteractive"]
-    quiet = ["apt-get", "--yes", "--quiet=2"]
-    return host.run([*around, *quiet, *arguments], check=check, timeout=PATIENT)
+def apt(host: Host, *arguments: str, check: bool = True, around: Sequence[str] = ()) -> Done:
+    """Run apt-get as configuration management does: nobody answers its questions.
+
+    around: a command that runs it.
+    """
+    apt_get = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--yes", "--quiet=2"]
+    return host.run([*around, *apt_get, *arguments], check=check, timeout=PATIENT)
 
 
 def add_source(host: Host, name: str, url: str, key: str, folder: str) -> None:

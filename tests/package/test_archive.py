@@ -24,7 +24,7 @@ def fetched(machine: Host, shop: Shop, name: str) -> tuple[bool, str]:
     }
     options = [f"--option=Dir::{key}={value}" for key, value in places.items()]
     said = apt(machine, *options, "update", check=False)
-    got = apt(machine, *options, "download", NAME, check=False, folder=APART)
+    got = apt(machine, *options, "download", NAME, check=False, around=["env", f"--chdir={APART}"])
     there = [path.name for path in machine.path(APART).glob("*.deb")]
     assert (got.returncode == 0) == bool(there)
     return bool(there), said.stdout + said.stderr + got.stdout + got.stderr

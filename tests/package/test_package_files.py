@@ -4,14 +4,15 @@ import re
 from pathlib import Path
 
 from tests.lab.host import Host
-from tests.package.apt import NAME
+from tests.package.apt import NAME, apt
 from tests.package.deb import field
 from tests.system.agents import UnitAgent
 
+PROGRAMS = ["/usr/bin/gluster-ml-agent", "/usr/share/python3/runtime.d/gluster-ml-agent.rtupdate"]
 SYSTEM = {
     "/etc/gluster-ml/agent.yaml",
     "/etc/logrotate.d/gluster-ml-agent",
-    "/usr/bin/gluster-ml-agent",
+    *PROGRAMS,
     "/usr/lib/systemd/system/gluster-ml-agent.service",
     "/usr/lib/systemd/catalog/gluster-ml-agent.catalog",
     "/usr/share/bash-completion/completions/gluster-ml-agent",
@@ -38,15 +39,21 @@ def test_nothing_but_what_is_expected(machine: Host, agent: UnitAgent) -> None:
 
 
 def test_all_is_roots_and_nobody_else_can_write(machine: Host, agent: UnitAgent) -> None:
-    everything = [*listed(machine), "/var/lib/gluster-ml", "/run/gluster-ml", "/var/log/gluster-ml"]
-    own = [path for path in everything if "gluster" in path or "agent.yaml" in path]
+    own = [path for path in listed(machine) if re.search("gluster-ml|/agent.yaml", path)]
     said = machine.run(["stat", "--format=%U:%G %a %F %n", *own]).stdout.splitlines()
-    odd = [
-        line
-        for line in said
-        if not re.match(r"root:root (755 directory|644 regular file|777 symbolic link) ", line)
+    usual = r"root:root (755 directory|644 regular (empty )?file|777 symbolic link) "
+    assert [line for line in said if not re.match(usual, line)] == [
+        f"root:root 755 regular file {path}" for path in PROGRAMS
     ]
-    assert odd == ["root:root 755 regular file /usr/bin/gluster-ml-agent"]
+
+
+def test_manual_and_completion_are_found(machine: Host, agent: UnitAgent) -> None:
+    apt(machine, "install", "man-db", "bash-completion")
+    assert "GLUSTER-ML-AGENT(8)" in machine.run(["man", "gluster-ml-agent"]).stdout
+    assert "AGENT.YAML(5)" in machine.run(["man", "agent.yaml"]).stdout
+    load = "_completion_loader $0; complete -p $0"
+    load = f"source /usr/share/bash-completion/bash_completion; {load}"
+    assert machine.run(["bash", "-c", load, NAME]).stdout.endswith(f" {NAME}\n")
 
 
 def test_a_running_agent_changes_nothing_of_it(machine: Host, agent: UnitAgent) -> None:

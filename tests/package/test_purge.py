@@ -80,6 +80,19 @@ def test_a_file_that_was_there_before_the_package(machine: Host, store: Volume) 
     release_mounts(machine)
 
 
+def test_installed_and_purged_where_no_systemd_runs(machine: Host) -> None:
+    """As those do who build images of hosts."""
+    if version(machine):
+        apt(machine, "purge", NAME)
+    without = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /run && exec "$@"', "sh"]
+    apt(machine, "install", NAME, around=without)
+    assert machine.systemctl("is-enabled", UNIT) == "enabled\n"
+    assert machine.unit(UNIT, "ActiveState")["ActiveState"] == "inactive"
+    apt(machine, "purge", NAME, around=without)
+    assert [path for path in NOTHING_LEFT if machine.path(path).exists()] == []
+    machine.systemctl("daemon-reload")
+
+
 def test_nothing_is_left_after_purge(virgin: Host, package: Path, store: Volume) -> None:
     """On a host that had what the package depends on, and never the package."""
     apt(virgin, "install", *needed(package))
