@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab import subject
 from tests.lab.client import FUSECTL
-from tests.lab.host import REPOSITORY, Host
+from tests.lab.host import Host
 from tests.lab.shell import LabError, until
 from tests.lab.volume import Volume
 from tests.system import standin, trespass
 from tests.system.unitfile import install_copy, shows
 
-PYTHON = f"{REPOSITORY}/.venv/bin/python"
 STANDIN, TRESPASS = Path(standin.__file__), Path(trespass.__file__)
 # linux/capability.h
 CAPABILITIES = {
@@ -148,8 +148,9 @@ class Stage:
         What ends the stand-in itself comes of each step.
         """
         steps = " ".join(json.dumps(step) for step in wanted)
+        python = " ".join(subject.python())
         try:
-            self._run(f"{PYTHON} {STANDIN} {self._source} {self._stranger} {steps}", service)
+            self._run(f"{python} {STANDIN} {self._source} {self._stranger} {steps}", service)
         except LabError as error:
             return dict.fromkeys(wanted, str(error))
         return dict(json.loads(self.host.read("/run/trial/standin.json")))
