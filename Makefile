@@ -9,7 +9,7 @@ PYTEST := $(BIN)/pytest
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: packages
 packages: ## install what is needed of Debian, where it is missing
@@ -27,7 +27,7 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 venv: packages $(VENV)/.ready ## .venv with the agent and the tools for its tests
 
 .PHONY: test
-test: lint types unit lab ## all that a commit must pass
+test: lint types unit lab test-package ## all that a commit must pass
 
 .PHONY: lint
 lint: venv ## ruff, and the floors of the house
@@ -51,6 +51,20 @@ lab: venv ## tests on a real cluster, with real systemd hosts
 deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release
 	packaging/deb/deb $(RELEASE)
 
+RUNNING := $(shell . /etc/os-release && echo $$VERSION_CODENAME)
+
+.PHONY: test-package
+test-package: venv deb ## the package, installed by apt on fresh hosts of this Debian release
+	$(PYTEST) tests/package --package build/deb/$(RUNNING)/*.deb
+
+.PHONY: test-installed
+test-installed: venv deb ## what `make lab` tests of the agent, with the package's
+	$(PYTEST) tests/system --package build/deb/$(RUNNING)/*.deb
+
+.PHONY: test-trixie
+test-trixie: venv deb-trixie ## both on Debian 13, as far as they are about hosts with systemd
+	$(PYTEST) tests/package tests/system --release trixie --package build/deb/trixie/*.deb
+
 .PHONY: lock
 lock: venv ## pin the libraries that the package bundles, with their hashes
 	$(BIN)/pip-compile --quiet --no-header --no-annotate --no-emit-options --no-emit-index-url \
@@ -73,8 +87,12 @@ RELEASES := bookworm trixie
 RELEASE_BUILD := $(MAKE) release-build
 
 .PHONY: apt-repo
-apt-repo: ## a signed apt repository in build/apt, of the packages in build/deb; KEY=FINGERPRINT
+apt-repo: $(RELEASES:%=build/deb/%) ## a signed apt repository in build/apt, of the packages; KEY=FINGERPRINT
 	$(PYTHON) packaging/deb/aptrepo.py --key="$$KEY" $(RELEASES)
+
+# A package that is there is taken as it is; one of another version is refused.
+build/deb/%:
+	packaging/deb/deb $*
 
 .PHONY: release
 release: ## VERSION=0.2.0: commit, tag, build both packages and the repository; KEY=FINGERPRINT

@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from tests.lab import subject
 from tests.lab.cell import Inside
 from tests.lab.client import Client, Mounts
-from tests.lab.host import AGENT, Host
+from tests.lab.host import Host
 from tests.lab.shell import Done, until
 
 CONFIG = "/etc/gluster-ml/agent.yaml"
@@ -59,7 +60,9 @@ class Agent(ABC):
     def command(self, *arguments: str, check: bool = False, timeout: float = 60) -> Done:
         """Run one of its commands on the machine."""
         return self.machine.run(
-            ["env", *self._environment(), str(AGENT), *arguments], check=check, timeout=timeout
+            ["env", *self._environment(), subject.program(), *arguments],
+            check=check,
+            timeout=timeout,
         )
 
     def status(self) -> dict[str, Any]:
@@ -131,7 +134,7 @@ class QuickAgent(Agent):
             self._process.wait(30)
         with self._log.open("a") as log:
             self._process = self.machine.popen(
-                ["env", *self._environment(), str(AGENT), "run"], stdout=log, stderr=log
+                ["env", *self._environment(), subject.program(), "run"], stdout=log, stderr=log
             )
         until(lambda: self.status() != {}, 60, "the agent reports")
 
@@ -174,7 +177,7 @@ class UnitAgent(Agent):
         super().__init__(machine)
         self.host = machine
         self.cursor = machine.cursor()
-        machine.install_unit()
+        machine.install_agent()
 
     def start(self) -> None:
         self.host.systemctl("start", UNIT)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.lab import faults
-from tests.lab.host import REPOSITORY
 from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
@@ -14,14 +13,12 @@ from tests.system.agents import UNIT, UnitAgent, config
 
 StartJob = Callable[..., RunningJob]
 SECRET = "hunter2-token"  # noqa: S105
-CATALOG = "/usr/lib/systemd/catalog/gluster-ml-agent.catalog"
 
 
 def test_the_journal_has_native_fields_and_explains_itself(
     bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     host = bare_agent.host
-    host.write(CATALOG, (REPOSITORY / "systemd/gluster-ml-agent.catalog").read_text())
     host.run(["journalctl", "--update-catalog"])
     bare_agent.configure(config(shared_volume.name))
     bare_agent.start()

@@ -12,7 +12,6 @@ from tests.lab import cgroups, faults
 from tests.lab.cell import Process
 from tests.lab.cluster import Cluster
 from tests.lab.host import UNITS, Host
-from tests.lab.network import hosts_file
 from tests.lab.shell import run, until
 from tests.lab.volume import Volume
 from tests.system import misfit
@@ -32,7 +31,7 @@ FAILURES = 30
 def patient(cluster: Cluster) -> Iterator[Host]:
     """A host of its own for what takes half a minute; the last tests look at what became of it."""
     host = cluster.add_host()
-    host.install_unit()
+    host.install_agent()
     host.write("/etc/none.yaml", "mounts: {}\n")
     install_copy(host, "frozen", *AGENT_ALONE)
     install_copy(host, "spared", *AGENT_ALONE)
@@ -110,7 +109,7 @@ def test_a_start_returns_when_the_mount_is_there(
     assert properties(host, "ActiveState", "StatusText") == ["active", "1 mount healthy"]
 
 
-@shows("ExecReload=/bin/kill -HUP $MAINPID")
+@shows("ExecReload=/bin/sh -c 'kill -HUP $MAINPID'")
 def test_a_reload_is_told_and_the_process_stays(mounted: UnitAgent) -> None:
     host, pid = mounted.host, mounted.pid()
     host.systemctl("log-level", "debug")
@@ -129,8 +128,10 @@ def test_a_reload_is_told_and_the_process_stays(mounted: UnitAgent) -> None:
 def _notifications(agent: UnitAgent) -> list[str]:
     """What the agent told PID 1 of a reload, from PID 1's own log."""
     said = [str(entry.get("MESSAGE")) for entry in agent.host.journal(after=agent.cursor)]
-    told = [re.search(r"Got notification message from PID \d+ \((.*)\)", text) for text in said]
-    return [match[1] for match in told if match and re.match(r"RELOADING|READY", match[1])]
+    told = [
+        re.search(r"notification message from PID \d+(?: \(|: )((?:RELO|READY).*)", s) for s in said
+    ]
+    return [match[1].rstrip(")") for match in told if match]
 
 
 @shows(
@@ -265,9 +266,7 @@ def test_a_service_that_never_gets_ready_is_started_anew(shared_host: Host) -> N
 
 
 @shows("After=network.target", "WantedBy=multi-user.target")
-def test_a_boot_without_network_or_names(
-    cluster: Cluster, bare_agent: UnitAgent, shared_volume: Volume
-) -> None:
+def test_a_boot_without_network_or_names(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     """network-online.target comes after the agent here: were it waited for, none would ever."""
     host = bare_agent.host
     bare_agent.configure(config(shared_volume.name, servers="[nobody.invalid, node1]"))
@@ -278,7 +277,7 @@ def test_a_boot_without_network_or_names(
     host.systemctl("start", "online")
     host.shut_down()
     run(["ip", "-n", host.netns, "link", "set", "eth0", "down"])
-    host.boot(hosts_file(cluster.addresses))
+    host.boot_again()
     assert properties(host, "ActiveState") == ["active"]
     assert bare_agent.verdict() == "absent"
     before = ["journalctl", "--boot=-1", "--output=cat", "_PID=1", "--grep=^Stopped"]

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TypeVar
 
-from tests.lab.host import REPOSITORY, UNITS, Host
+from tests.lab import subject
+from tests.lab.host import UNITS, Host
 
-SHIPPED = REPOSITORY / "systemd/gluster-ml-agent.service"
 _LISTS = {
     "CapabilityBoundingSet",
     "InaccessiblePaths",
@@ -66,7 +66,8 @@ def install_copy(host: Host, name: str, *service: str) -> str:
         for line in (f"{key}=", f"{key}={name}")
     ]
     unit = f"{UNITS}/{name}.service"
-    host.write(unit, SHIPPED.read_text())
-    host.write(f"{unit}.d/copy.conf", "\n".join(["[Service]", *own, *service, ""]))
+    host.write(unit, subject.unit().read_text())
+    seen = subject.seen_by_service()
+    host.write(f"{unit}.d/copy.conf", "\n".join(["[Service]", *seen, *own, *service, ""]))
     host.systemctl("daemon-reload")
     return f"{name}.service"

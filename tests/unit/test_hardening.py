@@ -1,7 +1,8 @@
 """No line of the shipped unit without a test that shows it, nor without its place in the docs."""
 
+from tests.lab import subject
 from tests.system import test_sandbox, test_unit
-from tests.system.unitfile import SHIPPED, settings, shown
+from tests.system.unitfile import settings, shown
 from tests.unit.test_documents import rows, text
 
 MODULES = (test_sandbox, test_unit)
@@ -13,7 +14,7 @@ def keys(of: list[str]) -> set[str]:
 
 
 def test_every_setting_of_the_unit_is_shown_by_a_test() -> None:
-    assert set(settings(SHIPPED.read_text())) == shown(MODULES)
+    assert set(settings(subject.unit().read_text())) == shown(MODULES)
 
 
 def test_a_setting_is_told_with_its_value_and_a_list_by_its_words() -> None:
@@ -29,7 +30,7 @@ def test_a_setting_is_told_with_its_value_and_a_list_by_its_words() -> None:
 def test_the_document_has_every_line() -> None:
     table = [row[0].strip("`") for row in rows(text(DOCUMENT), "The lines")]
     assert {key.strip("`") for cell in table for key in cell.split(", ")} == keys(
-        settings(SHIPPED.read_text())
+        settings(subject.unit().read_text())
     )
 
 

@@ -1,0 +1,42 @@
+"""apt takes nothing from a repository that is not what its owner signed."""
+
+import re
+
+import pytest
+
+from tests.lab.host import Host
+from tests.package.apt import NAME, apt
+from tests.package.shop import BAD, GOOD, Shop
+
+APART = "/root/apart"
+"""Where apt keeps what it knows of one repository, apart from all else it knows."""
+
+
+def fetched(machine: Host, shop: Shop, name: str) -> tuple[bool, str]:
+    """Whether apt fetches the package from that repository; all it said."""
+    machine.run(["rm", "-rf", APART])
+    machine.run(["mkdir", "-p", f"{APART}/lists/partial"])
+    shop.known_to(machine, name, APART)
+    places = {
+        "Etc::sourcelist": "/dev/null",
+        "Etc::sourceparts": APART,
+        "State::lists": f"{APART}/lists",
+    }
+    options = [f"--option=Dir::{key}={value}" for key, value in places.items()]
+    said = apt(machine, *options, "update", check=False)
+    got = apt(machine, *options, "download", NAME, check=False, around=["env", f"--chdir={APART}"])
+    there = [path.name for path in machine.path(APART).glob("*.deb")]
+    assert (got.returncode == 0) == bool(there)
+    return bool(there), said.stdout + said.stderr + got.stdout + got.stderr
+
+
+def test_what_was_signed_is_fetched(machine: Host, shop: Shop) -> None:
+    there, said = fetched(machine, shop, GOOD)
+    assert there, said
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_was_not_signed_is_refused(machine: Host, shop: Shop, name: str) -> None:
+    there, said = fetched(machine, shop, name)
+    assert not there
+    assert re.search(BAD[name], said)
