@@ -15,6 +15,7 @@ PACKAGES = (
     "e2fsprogs",  # chattr
     "glusterfs-client",
     "iproute2",
+    "logrotate",
     "procps",
     "python3",
     "strace",
