@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,8 @@ class Record:
 
     boot_id: of the boot it was made in: devices and pids mean nothing in another. device: None
     while the mount is being made. fingerprint: of the options it was made with. guarded: the bare
-    directory below it was made immutable by the agent.
+    directory below it was made immutable by the agent. client_log: where the client of the last
+    attempt logs, "" where none was made.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Record:
     device: tuple[int, int] | None = None
     client: ProcessId | None = None
     guarded: bool = False
+    client_log: str = ""
 
     def made(self, entry: MountEntry) -> bool:
         """Whether this mount is the recorded one, or the one that was being made."""
@@ -55,7 +57,10 @@ class Records:
         return Record(name, path, volume, self._boot_id, "")
 
     def load(self, path: str, volume: str) -> Record | None:
-        """The record of a volume's mount at a path; of a former boot's only the guard counts."""
+        """The record of a volume's mount at a path.
+
+        Of a former boot's only what is still true counts: the guard, and where the log is.
+        """
         key = (path, volume)
         if key not in self._known:
             self._known[key] = self._read(path, volume)
@@ -72,9 +77,7 @@ class Records:
         if (record.path, record.volume) != (path, volume):
             return None
         if record.boot_id != self._boot_id:
-            return Record(
-                record.name, path, record.volume, self._boot_id, "", guarded=record.guarded
-            )
+            return replace(record, boot_id=self._boot_id, fingerprint="", device=None, client=None)
         return record
 
     def save(self, record: Record) -> None:
@@ -84,8 +87,8 @@ class Records:
         hold up the loop for seconds.
         """
         self._known[record.path, record.volume] = record
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         content = json.dumps(asdict(record)).encode()
+        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
 
     def forget(self, record: Record) -> None:
@@ -125,4 +128,5 @@ def _record(fields: dict[str, Any]) -> Record:
         device=None if device is None else (int(device[0]), int(device[1])),
         client=None if client is None else ProcessId(int(client["pid"]), int(client["start_time"])),
         guarded=bool(fields["guarded"]),
+        client_log=str(fields.get("client_log", "")),  # an earlier version didn't write it
     )
