@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the lab and the tests need of Debian; installed only where it is missing.
 PACKAGES := python3-venv glusterfs-server glusterfs-client iproute2 nftables util-linux procps \
-	systemd-container debootstrap dbus e2fsprogs strace
+	systemd-container debootstrap dbus e2fsprogs logrotate strace
 PYTEST := $(BIN)/pytest
 
 .PHONY: help
