@@ -195,6 +195,8 @@ class Executor:
         record = self.record()
         if not record.guarded or not config.guard or self._look_at_guard:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
+            if record.guarded != self.record().guarded:  # also where no server answers, for long
+                self._save(record)
         if outlook is None or outlook.contacts.keys() != set(config.servers):
             outlook = await self._mounter.look_ahead(settings)
         self._mounter.require_usable(settings, outlook)

@@ -3,6 +3,10 @@
 One small file a mount in the state directory, by volume and path: a mount whose name in the
 configuration changes keeps its record. Written before a mount is made and again once it is known
 which one it became: an agent that dies between the two still recognises it.
+
+Beside them lies `guarded`: the paths whose bare directory the agent made immutable, one a line,
+for a reader without JSON (the package's postrm). Like every path of the configuration they hold no
+control characters.
 """
 
 import contextlib
@@ -49,6 +53,7 @@ class Records:
 
     def __init__(self, state_dir: Path) -> None:
         self._dir = state_dir / "mounts"
+        self._guarded = state_dir / "guarded"
         self._boot_id = BOOT_ID.read_text().strip()
         self._known: dict[tuple[str, str], Record | None] = {}
 
@@ -88,14 +93,34 @@ class Records:
         """
         self._known[record.path, record.volume] = record
         content = json.dumps(asdict(record)).encode()
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
+        try:
+            self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
+        finally:
+            self._list_guarded()
 
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""
         self._known.pop((record.path, record.volume), None)
         with contextlib.suppress(OSError):  # a read-only disk; the mount is gone all the same
             self._file(record.path, record.volume).unlink()
+        with contextlib.suppress(OSError):
+            self._list_guarded()
+
+    def _list_guarded(self) -> None:
+        """Bring the list up to date. Raises OSError.
+
+        Compared with what the file holds, not with what was written last, so that it mends itself.
+        """
+        records = {*self.all(), *filter(None, self._known.values())}
+        paths = sorted({os.fsencode(record.path) for record in records if record.guarded})
+        content = b"".join(path + b"\n" for path in paths)
+        try:
+            held = self._guarded.read_bytes()
+        except OSError:
+            held = b""
+        if held != content:
+            replace_file(self._guarded, content, 0o600, durable=False)
 
     def all(self) -> tuple[Record, ...]:
         """Every record, for mounts that were taken out of the file while no agent ran."""
