@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+from agent.cli import exits
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
@@ -28,9 +29,9 @@ NAME_GRACE = 10.0
 class Outcome(enum.IntEnum):
     """What a look found; the value is the exit code if it stays so."""
 
-    USABLE = 0
-    NOT_USABLE = 1
-    NO_AGENT = 3
+    USABLE = exits.USABLE
+    NOT_USABLE = exits.NOT_USABLE
+    NO_AGENT = exits.NO_AGENT
 
 
 def execute(args: argparse.Namespace) -> int:

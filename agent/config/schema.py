@@ -20,34 +20,12 @@ from pydantic import (
 )
 
 from agent.config import durations, names, options_check, places
+from agent.config.durations import Between
 from agent.config.options_table import OptionValue
 from agent.config.problems import Several
 
 GLUSTERD_PORT = 24007
 """The port of glusterd, from which a client fetches its volfile (gluster's own default)."""
-
-
-def _duration(low: float, high: float) -> BeforeValidator:
-    def within(value: object) -> float:
-        seconds = durations.parse(value)
-        if not low <= seconds <= high:
-            bounds = f"{durations.text(low)} to {durations.text(high)}"
-            raise ValueError(f"is out of range; it may be {bounds}")
-        return seconds
-
-    return BeforeValidator(within)
-
-
-def _hung_after(value: object) -> float | None:
-    if value is None or value == "auto":
-        return None
-    try:
-        seconds = durations.parse(value)
-    except ValueError as error:
-        raise ValueError(f"{error}, or auto") from None
-    if not 1 <= seconds <= 86400:
-        raise ValueError("is out of range; it may be auto, or 1s to 1d")
-    return seconds
 
 
 class _Model(BaseModel):
@@ -57,19 +35,43 @@ class _Model(BaseModel):
 class ProbeConfig(_Model):
     """How often a mount is tried, and when an answer counts as late. Seconds."""
 
-    interval: Annotated[float, _duration(1, 3600)] = 5.0
-    timeout: Annotated[float, _duration(1, 600)] = 10.0
+    interval: Annotated[
+        float,
+        BeforeValidator(Between(1, 3600)),
+        Field(description="How often the mount is tried."),
+    ] = 5.0
+    timeout: Annotated[
+        float,
+        BeforeValidator(Between(1, 600)),
+        Field(description="A later answer makes the mount slow."),
+    ] = 10.0
 
 
 class RecoveryConfig(_Model):
-    """What the agent may do to a live client.
+    """What the agent may do to a live client. hung_after: seconds, None for auto."""
 
-    hung_after: seconds, None for auto: 2 x the volume's network.ping-timeout + 30 s.
-    """
-
-    hung: Literal["report", "remount"] = "report"
-    hung_after: Annotated[float | None, BeforeValidator(_hung_after)] = None
-    new_options: Literal["when-idle", "now", "manual"] = "when-idle"
+    hung: Annotated[
+        Literal["report", "remount"],
+        Field(
+            description="What to do with a client that does not answer. It may still come back, and"
+            " a remount ends the I/O of every process on the mount."
+        ),
+    ] = "report"
+    hung_after: Annotated[
+        float | None,
+        BeforeValidator(Between(1, 86400, or_word="auto")),
+        Field(
+            description="When a late mount counts as hung; longer than probe.timeout. auto is twice"
+            " the volume's network.ping-timeout and 30s."
+        ),
+    ] = None
+    new_options: Annotated[
+        Literal["when-idle", "now", "manual"],
+        Field(
+            description="When changed options are applied: once no process uses the mount, at once"
+            " (under live processes), or only by you."
+        ),
+    ] = "when-idle"
 
 
 class MountConfig(_Model):
@@ -79,14 +81,45 @@ class MountConfig(_Model):
     no effect left out (options_check.canonical).
     """
 
-    volume: Annotated[str, BeforeValidator(names.volume)]
-    servers: Annotated[tuple[str, ...], BeforeValidator(names.servers)]
-    path: Annotated[str, BeforeValidator(places.mount_path)]
-    port: Annotated[int, Field(ge=1, le=65535)] = GLUSTERD_PORT
-    options: Annotated[Mapping[str, OptionValue], Field(validate_default=True)] = {}
-    probe: ProbeConfig = ProbeConfig()
-    recovery: RecoveryConfig = RecoveryConfig()
-    guard: bool = True
+    volume: Annotated[
+        str,
+        BeforeValidator(names.volume),
+        Field(description="The Gluster volume, or volume/sub/dir for a directory of it."),
+    ]
+    servers: Annotated[
+        tuple[str, ...],
+        BeforeValidator(names.servers),
+        Field(
+            description="Volfile servers, preferred first: names, IPv4 or IPv6 addresses, without"
+            " a port. One that answers is chosen each time the volume is mounted."
+        ),
+    ]
+    path: Annotated[
+        str,
+        BeforeValidator(places.mount_path),
+        Field(description="Where to mount: absolute; made if it is not there."),
+    ]
+    port: Annotated[
+        int, Field(ge=1, le=65535, description="The port of glusterd on all servers.")
+    ] = GLUSTERD_PORT
+    options: Annotated[
+        Mapping[str, OptionValue],
+        Field(
+            validate_default=True,
+            description="Options of mount.glusterfs(8), by their own names: see below.",
+        ),
+    ] = {}
+    probe: Annotated[ProbeConfig, Field(description="How the mount is watched.")] = ProbeConfig()
+    recovery: Annotated[
+        RecoveryConfig, Field(description="What the agent may do to a live client.")
+    ] = RecoveryConfig()
+    guard: Annotated[
+        bool,
+        Field(
+            description="The bare directory under the mount accepts no writes, so that jobs fail"
+            " rather than fill the local disk while nothing is mounted."
+        ),
+    ] = True
 
     @field_validator("options", mode="plain")
     @classmethod
@@ -128,14 +161,23 @@ class MountConfig(_Model):
 class HealthConfig(_Model):
     """How the agent reports."""
 
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Field(description="The least important message that reaches the journal."),
+    ] = "info"
 
 
 class Config(_Model):
     """All of agent.yaml. mounts: in the order of the file, by their names."""
 
-    mounts: Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig]
-    health: HealthConfig = HealthConfig()
+    mounts: Annotated[
+        Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig],
+        Field(
+            description="The mounts of this host, by names of yours; {} for none. A name has at"
+            " most 64 letters, digits, dots, hyphens and underscores, a letter or digit first."
+        ),
+    ]
+    health: Annotated[HealthConfig, Field(description="How the agent reports.")] = HealthConfig()
 
     @field_validator("mounts", mode="after")
     @classmethod

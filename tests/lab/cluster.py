@@ -154,6 +154,8 @@ class Cluster:
         ]
         for brick in made:
             brick.server.make_brick(brick.path, brick_size)
+        # After a silence the servers take some seconds to find each other again.
+        until(self._is_joined, 60, "all servers know each other")
         shape = ["replica", str(replica)] if replica else []
         if disperse:
             shape = ["disperse", str(disperse), "redundancy", str(redundancy)]
@@ -167,7 +169,6 @@ class Cluster:
 
     def delete_volume(self, volume: Volume) -> None:
         """Delete it with its data."""
-        # After a silence the servers take some seconds to find each other again.
         until(self._is_joined, 60, "all servers know each other")
         volume.delete()
         del self.volumes[volume.name]

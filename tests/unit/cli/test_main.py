@@ -5,6 +5,7 @@ import types
 import pytest
 
 from agent.cli import main as program
+from agent.cli.arguments import parser
 from agent.errors import AgentError
 
 
@@ -46,7 +47,7 @@ def test_interrupted(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 
 def test_config_before_and_after_the_command() -> None:
-    parse = program.parser().parse_args
+    parse = parser().parse_args
     assert str(parse(["status"]).config) == "/etc/gluster-ml/agent.yaml"
     assert str(parse(["--config", "a", "status"]).config) == "a"
     assert str(parse(["status", "--config", "b"]).config) == "b"

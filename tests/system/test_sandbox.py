@@ -1,0 +1,284 @@
+"""The sandbox of the shipped unit: what it forbids, and that it leaves the agent its work."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.lab.host import REPOSITORY, Host
+from tests.lab.shell import LabError, until
+from tests.lab.volume import Volume
+from tests.system import standin, trespass
+from tests.system.unitfile import install_copy, shows
+
+PYTHON = f"{REPOSITORY}/.venv/bin/python"
+STANDIN, TRESPASS = Path(standin.__file__), Path(trespass.__file__)
+# linux/capability.h
+CAPABILITIES = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_FOWNER": 3,
+    "CAP_FSETID": 4,
+    "CAP_LINUX_IMMUTABLE": 9,
+    "CAP_SYS_PTRACE": 19,
+}
+ONCE = ("Type=oneshot", "Restart=no", "TimeoutStartSec=120", "ExecStart=")
+"""What makes a copy of the unit one that runs a program to its end."""
+# Of an i386: exit(42).
+FOREIGN = bytes.fromhex(
+    "7f454c46010101000000000000000000020003000100000054800408340000000000000000000000"
+    "340020000100000000000000010000000000000000800408008004086000000060000000"
+    "0500000000100000"
+    "b801000000bb2a000000cd80"
+)
+
+WORK: Mapping[str, object] = {
+    "write on a mount from before": "text",
+    "write on others from before": ["text"] * len(standin.ELSEWHERE),
+    "mount": None,
+    "write on a mount from after": "text",
+    "unmount": True,
+    "guard": ["set", "Operation not permitted"],
+    "guard elsewhere": [["set", "Operation not permitted"]] * len(standin.UNCOVERED),
+    "mount again": None,
+    "abort and detach": True,
+    "give a directory away": [1234, 1234],
+    "setgid": "2775",
+    "mode of a user's directory": "700",
+    "ACL of a user's directory": True,
+    "write in a user's directory": "text",
+    "what strangers hold": {
+        "seen": True,
+        "cwd": "/mnt/old",
+        "files": ["/dev/null"],
+        "maps": True,
+        "namespace": True,
+    },
+    "names": ["AF_INET", "AF_INET6"],
+    "servers": "answered",
+    "listen": True,
+    "textfile": "644",
+    "idle child": ["19", "SCHED_IDLE", "idle"],
+    "which boot": 37,
+    "log of a client": "text",
+    "runtime directory": "text",
+    "state directory": "text",
+}
+FORBIDDEN: Mapping[str, tuple[str, ...]] = {
+    "write in /etc": ("EROFS", "ProtectSystem=full"),
+    "write in /usr": ("EROFS", "ProtectSystem=full"),
+    "see the host's /tmp": ("ENOENT", "PrivateTmp=yes"),
+    "see the host's /dev": ("ENOENT", "PrivateDevices=yes"),
+    "make a control group": ("EROFS", "ProtectControlGroups=yes"),
+    "see kernel modules": ("ENOENT", "ProtectKernelModules=yes"),
+    "ask the kernel's log": ("EPERM", "ProtectKernelLogs=yes"),
+    "ask to adjust the clock": ("EPERM", "ProtectClock=yes"),
+    "tune the kernel": ("EROFS", "ProtectKernelTunables=yes"),
+    "see ssh's keys": ("ENOENT", "InaccessiblePaths=-/etc/ssh"),
+    "see TLS keys": ("ENOENT", "InaccessiblePaths=-/etc/ssl/private"),
+    "see root's keys": ("ENOENT", "InaccessiblePaths=-/root/.ssh"),
+    "talk netlink": ("EAFNOSUPPORT",),
+    "sniff packets": ("EAFNOSUPPORT",),
+    "talk to the hypervisor": ("EAFNOSUPPORT",),
+    "make a user namespace": ("EPERM", "RestrictNamespaces=yes"),
+    "make a mount namespace": ("EPERM", "RestrictNamespaces=yes"),
+    "run in real time": ("EPERM", "RestrictRealtime=yes"),
+    "change personality": ("EPERM", "LockPersonality=yes"),
+    "map writable code": ("EPERM", "MemoryDenyWriteExecute=yes"),
+    "run foreign code": ("SIGSYS", "SystemCallArchitectures=native"),
+    "mount": ("EPERM", "SystemCallFilter=@system-service", "SystemCallErrorNumber=EPERM"),
+    "kill a stranger": ("EPERM",),
+    "listen below 1024": ("EACCES",),
+    "send raw packets": ("EPERM",),
+    "make a device": ("EPERM",),
+    "change root": ("EPERM", "SystemCallFilter=~@privileged"),
+    "become another group": ("EPERM", "SystemCallFilter=~@setuid"),
+    "pin to a processor": ("EPERM", "SystemCallFilter=~@resources"),
+    "share memory": ("EPERM", "SystemCallFilter=~@ipc"),
+    "read another's memory": ("EPERM", "SystemCallFilter=~@ipc"),
+    "ask for a keyring": ("EPERM", "SystemCallFilter=~@keyring"),
+    "lock memory": ("EPERM", "SystemCallFilter=~@memlock"),
+    "submit asynchronous reads": ("EPERM", "SystemCallFilter=~@aio"),
+    "handle page faults": ("EPERM", "SystemCallFilter=~userfaultfd"),
+}
+NEEDED: Mapping[str, tuple[str, str]] = {
+    "CapabilityBoundingSet=CAP_CHOWN": ("give a directory away", "PermissionError"),
+    "CapabilityBoundingSet=CAP_FOWNER": ("ACL of a user's directory", "PermissionError"),
+    "CapabilityBoundingSet=CAP_FSETID": ("setgid", "775"),
+    "CapabilityBoundingSet=CAP_DAC_OVERRIDE": ("write in a user's directory", "PermissionError"),
+    "CapabilityBoundingSet=CAP_LINUX_IMMUTABLE": ("guard", "refused"),
+    "CapabilityBoundingSet=CAP_SYS_PTRACE": ("what strangers hold", "'cwd': ''"),
+    "ReadWritePaths=-/usr/local": ("write on others from before", "Read-only file system"),
+    "ReadWritePaths=-/sys/fs/fuse/connections": ("abort and detach", "False"),
+    "RestrictAddressFamilies=AF_UNIX": ("mount", "bus can't be reached"),
+    "RestrictAddressFamilies=AF_INET": ("servers", "unreachable"),
+    "RestrictAddressFamilies=AF_INET6": ("listen", "not supported"),
+    "SystemCallFilter=@chown": ("give a directory away", "PermissionError"),
+    "SystemCallFilter=pipe2": ("idle child", "PermissionError"),
+    "SystemCallFilter=ioprio_set": ("idle child", "CalledProcessError"),
+    "SystemCallFilter=sched_setscheduler": ("idle child", "CalledProcessError"),
+    "SystemCallFilter=setpriority": ("idle child", "['SCHED_IDLE', 'idle']"),
+}
+"""Of each permission, the step of the work that fails without it, and how."""
+LEFT_OUT: Mapping[str, tuple[str, str]] = {
+    "ProtectSystem=strict": ("write on a mount from before", "Read-only file system"),
+    "ProtectHome=read-only": ("write on others from before", "Read-only file system"),
+    "ProtectHome=tmpfs": ("write on others from before", "No such file"),
+    "PrivateUsers=yes": ("give a directory away", "Error"),
+    "PrivateNetwork=yes": ("servers", "unreachable"),
+    "RestrictSUIDSGID=yes": ("setgid", "PermissionError"),
+    "ProcSubset=pid": ("which boot", "FileNotFoundError"),
+    "SystemCallFilter=~@resources": ("idle child", "CalledProcessError"),
+}
+"""Settings that would lower the exposure, and the step of the work that they would end."""
+
+
+class Stage:
+    """A host with all that the steps and acts need, and copies of the unit that try them."""
+
+    def __init__(self, host: Host, source: str, stranger: int) -> None:
+        self.host = host
+        self._source = source
+        self._stranger = stranger
+
+    def work(self, *wanted: str, service: tuple[str, ...] = ()) -> dict[str, object]:
+        """What comes of these steps of the work, or of all; service: more settings.
+
+        What ends the stand-in itself comes of each step.
+        """
+        steps = " ".join(json.dumps(step) for step in wanted)
+        try:
+            self._run(f"{PYTHON} {STANDIN} {self._source} {self._stranger} {steps}", service)
+        except LabError as error:
+            return dict.fromkeys(wanted, str(error))
+        return dict(json.loads(self.host.read("/run/trial/standin.json")))
+
+    def acts(self) -> dict[str, str]:
+        """What comes of the forbidden acts in the sandbox."""
+        return dict(json.loads(self._said(f"/usr/bin/python3 {TRESPASS} {self._stranger}")))
+
+    def status(self) -> str:
+        """A process of the sandbox, as the kernel tells it (proc_pid_status(5))."""
+        return self._said("/usr/bin/cat /proc/self/status")
+
+    def _said(self, command: str) -> str:
+        self._run(command, ("StandardOutput=truncate:/run/said",))
+        return self.host.read("/run/said")
+
+    def acts_outside(self) -> dict[str, str]:
+        """And to root without one."""
+        done = self.host.run(["/usr/bin/python3", str(TRESPASS), str(self._stranger)])
+        return dict(json.loads(done.stdout))
+
+    def _run(self, command: str, service: tuple[str, ...]) -> None:
+        name = install_copy(self.host, "trial", *ONCE, f"ExecStart={command}", *service)
+        self.host.systemctl("start", name, timeout=150)
+
+
+@pytest.fixture(scope="module")
+def stage(shared_host: Host, shared_volume: Volume) -> Iterator[Stage]:
+    host, source = shared_host, f"node1:/{shared_volume.name}"
+    host.mount(source, standin.OLD)
+    host.mount(source, standin.WITH_ACL, ["acl"])
+    host.run(["mkdir", "-p", "/mnt/new", "/mnt/old/alice", "/mnt/old/group", *standin.ELSEWHERE])
+    host.run(["chmod", "700", "/mnt/old/alice"])
+    host.run(["chown", "1234:1234", "/mnt/old/alice"])
+    host.run(["chgrp", "1234", "/mnt/old/group"])
+    for path in standin.ELSEWHERE:
+        host.run(["mount", "-t", "tmpfs", "tmpfs", path])
+    for path in (trespass.HOST_TMP, trespass.MODULE, str(standin.TEXTFILE)):
+        host.write(path, "")
+    host.run(["chown", "--recursive", "1234", "/var/lib/prometheus"])
+    for folder in ("/etc/ssh", "/etc/ssl/private", "/root/.ssh"):
+        host.write(f"{folder}/{trespass.KEYS}", "")
+    host.path(trespass.FOREIGN).write_bytes(FOREIGN)
+    host.run(["chmod", "755", trespass.FOREIGN])
+    argv = ["setpriv", "--reuid=1234", "--regid=1234", "--clear-groups", "sleep", "infinity"]
+    stranger = host.popen(["env", f"--chdir={standin.OLD}", *argv])
+    until(lambda: host.processes("sleep"), 30, "the stranger runs")
+    (pid,) = (process.inner for process in host.processes("sleep"))
+    yield Stage(host, source, pid)
+    stranger.kill()
+    stranger.wait(30)
+
+
+@pytest.fixture(scope="module")
+def work(stage: Stage) -> dict[str, object]:
+    return stage.work()
+
+
+@pytest.fixture(scope="module")
+def acts(stage: Stage) -> dict[str, str]:
+    return stage.acts()
+
+
+@pytest.fixture(scope="module")
+def acts_outside(stage: Stage) -> dict[str, str]:
+    return stage.acts_outside()
+
+
+@pytest.mark.parametrize("step", WORK)
+def test_the_sandbox_leaves_the_agent_its_work(work: dict[str, object], step: str) -> None:
+    assert work[step] == WORK[step]
+
+
+def test_all_steps_and_acts_are_looked_at(
+    work: dict[str, object], acts: dict[str, str], acts_outside: dict[str, str]
+) -> None:
+    assert set(work) == set(WORK)
+    assert set(acts) == set(acts_outside) == set(FORBIDDEN)
+
+
+@shows(*(setting for _, *settings in FORBIDDEN.values() for setting in settings))
+@pytest.mark.parametrize("act", FORBIDDEN)
+def test_the_sandbox_forbids(acts: dict[str, str], acts_outside: dict[str, str], act: str) -> None:
+    assert acts[act] == FORBIDDEN[act][0]
+    assert acts_outside[act] == ("exit 42" if act == "run foreign code" else "done")
+
+
+@shows(*NEEDED)
+@pytest.mark.parametrize("permission", NEEDED)
+def test_every_permission_is_needed(stage: Stage, permission: str) -> None:
+    step, failure = NEEDED[permission]
+    before = ("mount",) if step == "abort and detach" else ()
+    done = stage.work(*before, step, service=without(permission))
+    assert failure in str(done[step])
+
+
+def without(permission: str) -> tuple[str, ...]:
+    """The lines that take one word of a list away again."""
+    key, _, word = permission.partition("=")
+    if key != "ReadWritePaths":
+        return (f"{key}=~{word}",)
+    others = [p for p in NEEDED if p.startswith(key) and p != permission]
+    return (f"{key}=", *others)
+
+
+@pytest.mark.parametrize("setting", LEFT_OUT)
+def test_what_is_left_out_would_end_the_work(stage: Stage, setting: str) -> None:
+    step, failure = LEFT_OUT[setting]
+    assert failure in str(stage.work(step, service=(setting,))[step])
+
+
+def test_a_hidden_proc_would_hide_nothing(stage: Stage) -> None:
+    """From root's own group: the line would lower the figure, and nothing else."""
+    step = "what strangers hold"
+    for hidden in ("ProtectProc=invisible", "ProtectProc=noaccess"):
+        assert stage.work(step, service=(hidden,))[step] == WORK[step]
+
+
+@shows("NoNewPrivileges=yes", *(f"CapabilityBoundingSet={name}" for name in CAPABILITIES))
+def test_the_process_has_these_powers_and_no_other(stage: Stage) -> None:
+    bounding = sum(1 << number for number in CAPABILITIES.values())
+    expected = {
+        "CapInh": 0,
+        "CapPrm": bounding,
+        "CapEff": bounding,
+        "CapBnd": bounding,
+        "CapAmb": 0,
+        "NoNewPrivs": 1,
+        "Umask": 0x77,
+    }
+    lines = (line.split(":\t", 1) for line in stage.status().splitlines())
+    assert {key: int(value, 16) for key, value in lines if key in expected} == expected
