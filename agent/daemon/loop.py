@@ -34,6 +34,8 @@ from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
+LOG_DIR = Path("/var/log/gluster-ml")
+"""Where the clients log. Not LogsDirectory= of the unit: no failure there may stop the agent."""
 FIRST_ROUND = 20.0
 """Seconds after which READY=1 is sent though a mount has not settled."""
 KEEPER_STALLED = 180.0
@@ -102,6 +104,7 @@ class Daemon:
             wall=time.time,
             jitter=random.random,
             write_name=_write_name(self._state_dir),
+            log_dir=LOG_DIR,
         )
 
     async def _begin(self) -> None:

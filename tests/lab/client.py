@@ -98,6 +98,7 @@ class Client(Mounts):
                 ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/mnt"],
                 self._overlay("/etc"),
                 self._overlay("/var/lib"),
+                self._overlay("/var/log"),
                 ["--mkdir", "--bind", str(log), "/var/log/glusterfs"],
                 ["-t", "sysfs", "sysfs", "/sys"],
                 ["-t", "fusectl", "fusectl", FUSECTL],

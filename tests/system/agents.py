@@ -223,7 +223,8 @@ class UnitAgent(Agent):
             inside = f"/mnt/{folder.name}"
             self.host.run(["chattr", "-i", inside], check=False)
             self.host.run(["rm", "-r", inside])
-        self.host.run(["rm", "-rf", "/run/gluster-ml", "/var/lib/gluster-ml", "/etc/gluster-ml"])
+        own = ("/run", "/var/lib", "/var/log", "/etc")
+        self.host.run(["rm", "-rf", *(f"{place}/gluster-ml" for place in own)])
 
 
 def release_mounts(machine: Mounts) -> None:

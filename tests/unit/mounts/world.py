@@ -82,6 +82,7 @@ class World:
     held_by: list[Holder] = field(default_factory=list)
     later: float = 0.0
     strays: int = 0
+    asked: list[MountRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.report = Report()
@@ -101,6 +102,7 @@ class World:
             wall=time.time,
             jitter=lambda: 0.0,
             write_name="host-1",
+            log_dir=self.directory / "logs",
         )
 
     def table(self) -> tuple[MountEntry, ...]:
@@ -123,6 +125,7 @@ class World:
         return None
 
     async def mount(self, request: MountRequest, timeout: float) -> None:
+        self.asked.append(request)
         self._do("mount")
         self.layers.append(replace(OURS, source=request.source))
 
