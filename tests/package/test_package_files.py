@@ -12,6 +12,7 @@ PROGRAMS = ["/usr/bin/gluster-ml-agent", "/usr/share/python3/runtime.d/gluster-m
 SYSTEM = {
     "/etc/gluster-ml/agent.yaml",
     "/etc/logrotate.d/gluster-ml-agent",
+    "/etc/profile.d/gluster-ml-agent.sh",
     *PROGRAMS,
     "/usr/lib/systemd/system/gluster-ml-agent.service",
     "/usr/lib/systemd/catalog/gluster-ml-agent.catalog",
