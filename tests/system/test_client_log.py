@@ -8,8 +8,9 @@ import pytest
 
 from tests.lab import faults
 from tests.lab.client import Mounts
-from tests.lab.host import REPOSITORY, UNITS, Host
+from tests.lab.host import UNITS, Host
 from tests.lab.shell import until
+from tests.lab.subject import REPOSITORY
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, UnitAgent, config
 from tests.system.training import training
@@ -33,6 +34,13 @@ def rotate(machine: Mounts, *arguments: str) -> str:
     rule = ["--state", "/run/logrotate.status", "/etc/logrotate.d/gluster-ml-agent"]
     done = machine.run(["logrotate", *arguments, *rule], timeout=120)
     return done.stdout + done.stderr
+
+
+def add_units(host: Host, *names: str) -> None:
+    """Units that the package has beside the agent's own."""
+    for name in names:
+        host.write(f"{UNITS}/{name}", (REPOSITORY / "systemd" / name).read_text())
+    host.systemctl("daemon-reload")
 
 
 def test_a_log_a_mount(agent: Agent, volume: Volume) -> None:
@@ -133,8 +141,7 @@ def test_the_timers_service_keeps_the_logs_small(
     bare_agent.start()
     bare_agent.await_verdict("healthy")
     log, client = host.path(LOG), host.glusterfs("/mnt/a")
-    for name in (TIMER, SERVICE):
-        host.install_unit(REPOSITORY / "systemd" / name)
+    add_units(host, TIMER, SERVICE)
     host.systemctl("start", SERVICE)  # there is no rule yet
     host.write("/etc/logrotate.d/gluster-ml-agent", RULE.read_text())
     until(lambda: host.run(["ls", "/mnt/a"]) and log.stat().st_size > 1 << 20, 240, "it logs")
@@ -155,8 +162,7 @@ def test_the_timers_service_keeps_the_logs_small(
 
 
 def test_the_timer_is_well_formed(shared_host: Host) -> None:
-    for name in (SERVICE, TIMER):
-        shared_host.install_unit(REPOSITORY / "systemd" / name)
+    add_units(shared_host, SERVICE, TIMER)
     paths = [f"{UNITS}/{name}" for name in (SERVICE, TIMER)]
     said = shared_host.run(["systemd-analyze", "verify", "--man=no", *paths])
     assert said.stdout + said.stderr == ""
