@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.config import accounts, acl, inner_paths, later
@@ -13,6 +13,7 @@ from agent.config.environment_schema import variable
 from agent.config.layout_schema import octal_mode
 from agent.config.load import Loaded, load
 from agent.config.problems import ConfigInvalid
+from tests.unit.config.test_load import check_places, outcome
 
 GOOD = """\
 mounts:
@@ -528,3 +529,36 @@ def test_a_directory_stays_inside(text: str) -> None:
     assert path == text
     assert not path.startswith("/")
     assert not {"", ".", ".."} & set(path.split("/"))
+
+
+BITS = st.sampled_from(
+    [
+        "{}",
+        "[]",
+        "1001",
+        "root",
+        "ml",
+        "null",
+        "true",
+        "0775",
+        "1e3",
+        ".inf",
+        '"2775"',
+        ": ",
+        "- ",
+        "a",
+        "\n",
+        "  ",
+        "'",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.data())
+def test_the_example_damaged_anywhere(data: st.DataObject) -> None:
+    """Whatever stands where, it is taken or refused at a place in the file."""
+    start = data.draw(st.integers(0, len(GOOD)))
+    end = data.draw(st.integers(start, min(len(GOOD), start + 30)))
+    text = GOOD[:start] + "".join(data.draw(st.lists(BITS, max_size=4))) + GOOD[end:]
+    check_places(text, outcome(text))
