@@ -19,7 +19,7 @@ NOBODY = frozenset({65534, 65535})
 
 IDS = f"{LOWEST} to {HIGHEST}"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}", re.ASCII)
-_DIGITS = re.compile(r"[0-9]{1,10}", re.ASCII)
+_DIGITS = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 Account = str | int
 """`root`, a name of the map, or a number."""

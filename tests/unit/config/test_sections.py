@@ -342,6 +342,7 @@ IDENTITIES = [
     ("{groups: {m: 2000}, remap: {gids: {0: m}}}", "2:48: identities.remap.gids.0:", "is root"),
     ("{groups: {m: 2000}, remap: {gids: {999: m}}}", "2:48:", "is an id of the system"),
     ("{groups: {m: 2000}, remap: {gids: {a: m}}}", "2:48:", "must be an old id, a number"),
+    ("{groups: {m: 2000}, remap: {gids: {'01001': m}}}", "2:48:", "must be an old id, a number"),
     ("{groups: {m: 2000}, remap: {gids: {0777: m}}}", "2:48:", "quote it"),
     ("{groups: {m: 2000}, remap: {gids: {1001: m, '1001': m}}}", "2:57:", "is given twice"),
     ("{groups: {m: 2000}, remap: {gids: {1001: n}}}", "2:54:", "is no name of identities.groups"),
