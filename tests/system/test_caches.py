@@ -108,3 +108,17 @@ def places(process: Inside, cache: str) -> str:
     path = done.stdout.splitlines()[-1]
     assert path.startswith(cache), done
     return path
+
+
+@pytest.mark.slow
+def test_another_user_of_the_group_can_refresh_it(users: list[User], handed_out: Path) -> None:
+    alice, bob = users
+    cache = "/mnt/a/cache/huggingface/hub/"
+    path = places(alice.downloads(HUGGINGFACE), cache)
+    before = handed_out.read_text().splitlines().count("huggingface")
+    forced = HUGGINGFACE.replace("'{0}')", "'{0}', force_download=True)")
+    assert places(bob.downloads(forced), cache) == path
+    assert handed_out.read_text().splitlines().count("huggingface") == before + 1
+    owner = ["stat", "--dereference", "--format=%U", path]
+    assert alice.host.run(owner).stdout == "bob\n"
+    assert alice.host.run(["sha256sum", path]).stdout.split()[0] == hub.DIGEST
