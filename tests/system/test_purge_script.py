@@ -7,8 +7,9 @@ import pytest
 
 from tests.lab import faults
 from tests.lab.attempts import attempt
-from tests.lab.host import REPOSITORY, Host
+from tests.lab.host import Host
 from tests.lab.shell import Done
+from tests.lab.subject import REPOSITORY
 from tests.lab.volume import Volume
 from tests.system.agents import CONFIG, UnitAgent
 from tests.system.training import training
