@@ -113,7 +113,7 @@ class Daemon:
         self._reporting.emit(
             Event.STARTED,
             f"gluster-ml-agent {agent.__version__} started",
-            fields={"pid": os.getpid()},
+            pid=os.getpid(),
         )
         self._mount_watch = MountWatch(self._keepers.wake)
         self._watches = (

@@ -1,9 +1,8 @@
 """What a keeper needs of the world, handed to it: nothing in agent/mounts reaches out by itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
@@ -18,8 +17,6 @@ from agent.system.mounthost import MountHost
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
-NO_FIELDS: Mapping[str, str | int] = MappingProxyType({})
-
 
 class Reporter(Protocol):
     """Where a keeper's news go."""
@@ -32,7 +29,7 @@ class Reporter(Protocol):
         mount: str | None = None,
         verdict: Verdict | None = None,
         error: BaseException | None = None,
-        fields: Mapping[str, str | int] = NO_FIELDS,
+        **fields: object,
     ) -> None:
         """One journal entry; fields: more of the native ones, GLUSTER_ML_<NAME>."""
 

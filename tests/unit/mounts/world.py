@@ -7,15 +7,15 @@ the servers are played.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import Client, ClientState, Holder, MountEntry, MountStatus, ProcessId, Verdict
-from agent.mounts.edges import NO_FIELDS, Edges, Settings, from_config
+from agent.model import Client, ClientState, Holder, MountEntry, MountStatus, ProcessId
+from agent.mounts.edges import Edges, Settings, from_config
 from agent.mounts.records import Records
 from agent.system.mounthost import MountRequest, Unit
 from agent.system.net import Contact, Outcome
@@ -45,14 +45,7 @@ class Report:
         self.status: dict[str, MountStatus] = {}
 
     def emit(
-        self,
-        event: Event,
-        message: str,
-        *,
-        mount: str | None = None,
-        verdict: Verdict | None = None,
-        error: BaseException | None = None,
-        fields: Mapping[str, str | int] = NO_FIELDS,
+        self, event: Event, message: str, *, error: BaseException | None = None, **_: object
     ) -> None:
         self.events.append((event, message + (f": {error!r}" if error else "")))
 
