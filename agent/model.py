@@ -196,6 +196,7 @@ class MountStatus:
     probe_seconds: float | None = None
     attempts: int = 0
     removing: bool = False
+    client_log: str = ""
 
 
 class ConfigState(StrEnum):

@@ -32,6 +32,8 @@ from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
+LOG_DIR = Path("/var/log/gluster-ml")
+"""Where the clients log. Not LogsDirectory= of the unit: no failure there may stop the agent."""
 FIRST_ROUND = 20.0
 """Seconds after which READY=1 is sent though a mount has not settled."""
 KEEPER_STALLED = 180.0
@@ -100,6 +102,7 @@ class Daemon:
             wall=time.time,
             jitter=random.random,
             write_name=_write_name(self._state_dir),
+            log_dir=LOG_DIR,
         )
 
     async def _begin(self) -> None:
@@ -110,7 +113,7 @@ class Daemon:
         self._reporting.emit(
             Event.STARTED,
             f"gluster-ml-agent {agent.__version__} started",
-            fields={"pid": os.getpid()},
+            pid=os.getpid(),
         )
         self._mount_watch = MountWatch(self._keepers.wake)
         self._watches = (

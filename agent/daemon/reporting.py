@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
 from agent.model import AgentStatus, ConfigStatus, MountStatus, ProcessId, Verdict
-from agent.mounts.edges import NO_FIELDS
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -22,7 +21,10 @@ REFRESH = 30.0
 
 
 class Reporting:
-    """The reporter that all keepers share. wall: the clock of the outputs, epoch seconds."""
+    """The reporter that all keepers share. wall: the clock of the outputs, epoch seconds.
+
+    emit: one journal entry.
+    """
 
     def __init__(
         self,
@@ -32,7 +34,7 @@ class Reporting:
         identity: tuple[str, str, ProcessId],
         wall: Callable[[], float],
     ) -> None:
-        self._journal = journal
+        self.emit = journal.emit
         self._notify = notify
         self._runtime_dir = runtime_dir
         self._host, self._version, self._process = identity
@@ -42,19 +44,6 @@ class Reporting:
         self._config_status: ConfigStatus | None = None
         self._dirty = asyncio.Event()
         self._write_failed = ""
-
-    def emit(
-        self,
-        event: Event,
-        message: str,
-        *,
-        mount: str | None = None,
-        verdict: Verdict | None = None,
-        error: BaseException | None = None,
-        fields: Mapping[str, str | int] = NO_FIELDS,
-    ) -> None:
-        """One journal entry."""
-        self._journal.emit(event, message, mount=mount, verdict=verdict, error=error, **fields)
 
     def changed(self, status: MountStatus) -> None:
         """The newest status of a mount; written soon if it says something new."""
@@ -134,7 +123,7 @@ class Reporting:
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
             client=status.client,
-            log_file=str(config.options.get("log-file", "")) if config else "",
+            client_log=status.client_log,
             removing=status.removing,
             leaving=self._leaving(status.path),
         )

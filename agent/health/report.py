@@ -175,6 +175,8 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
     yield "volume", f"{mount.volume} at {mount.path}"
     if mount.server or mount.client:
         yield "client", _client(mount)
+    if mount.client_log:
+        yield "log", mount.client_log
     if mount.bricks is not None:
         yield "bricks", _bricks(mount)
     if mount.space is not None and mount.space.total > 0:

@@ -47,9 +47,13 @@ class Chronicle:
         """The mount's key in the file changed; its story goes on."""
         self._name = name
 
-    def tell(self, event: Event, message: str, **fields: str | int) -> None:
+    def tell(
+        self, event: Event, message: str, *, verdict: Verdict | None = None, **fields: str | int
+    ) -> None:
         """One journal entry about this mount."""
-        self._edges.report.emit(event, message, mount=self._name, fields=fields)
+        self._edges.report.emit(
+            event, message, mount=self._name, verdict=verdict, error=None, **fields
+        )
 
     def judged(self, judgement: Judgement, now: float, *, tried: bool) -> None:
         """A judgement stands: tell what is new about it. tried: to mount, before this look."""
@@ -60,12 +64,11 @@ class Chronicle:
         # At start nothing is mounted yet, as a rule: no news before the first attempt failed.
         expected = before is None and judgement.verdict is Verdict.ABSENT and not tried
         if judgement.verdict is not self._told and not expected:
-            self._edges.report.emit(
+            self.tell(
                 Event.VERDICT,
                 f"{self._path} is {judgement.verdict}: {judgement.evidence}",
-                mount=self._name,
                 verdict=judgement.verdict,
-                fields={"previous": self._told or ""},
+                previous=self._told or "",
             )
             self._told = judgement.verdict
         for finding in judgement.findings:

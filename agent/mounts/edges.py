@@ -1,8 +1,8 @@
 """What a keeper needs of the world, handed to it: nothing in agent/mounts reaches out by itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from pathlib import Path
 from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
@@ -17,8 +17,6 @@ from agent.system.mounthost import MountHost
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
-NO_FIELDS: Mapping[str, str | int] = MappingProxyType({})
-
 
 class Reporter(Protocol):
     """Where a keeper's news go."""
@@ -31,7 +29,7 @@ class Reporter(Protocol):
         mount: str | None = None,
         verdict: Verdict | None = None,
         error: BaseException | None = None,
-        fields: Mapping[str, str | int] = NO_FIELDS,
+        **fields: object,
     ) -> None:
         """One journal entry; fields: more of the native ones, GLUSTER_ML_<NAME>."""
 
@@ -46,7 +44,8 @@ class Reporter(Protocol):
 class Edges:
     """The host's edges and the clocks (seconds) that all keepers share.
 
-    jitter: draws from 0 to 1. write_name: the file that this agent's write probes create.
+    jitter: draws from 0 to 1. write_name: the file that this agent's write probes create. log_dir:
+    where the clients log, a file a mount; made when it is needed.
     """
 
     host: MountHost
@@ -60,6 +59,7 @@ class Edges:
     wall: Callable[[], float]
     jitter: Callable[[], float]
     write_name: str
+    log_dir: Path
 
 
 @dataclass(frozen=True, slots=True)

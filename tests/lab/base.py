@@ -23,6 +23,7 @@ FULL = (
     "e2fsprogs",  # chattr
     "glusterfs-client",
     "iproute2",
+    "logrotate",
     "procps",
     "python3",
     "strace",

@@ -45,6 +45,15 @@ class Mounts(Cell):
                 self.write(f"{FUSECTL}/{entry[2].split(':')[1]}/abort", "1")
             self.unmount(entry[4].replace("\\040", " "), lazy=True)
 
+    def release(self) -> None:
+        """Unmount all below /mnt; until every client has ended."""
+        for line in reversed(self.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()):
+            path = line.split(" ")[4]
+            if path.startswith("/mnt/"):
+                # A quick client hides mounts of the machine's own under its /mnt.
+                self.run(["umount", "--lazy", path], check=False)
+        until(lambda: not self.processes("glusterfs"), 30, "the clients have ended")
+
     def entry(self, path: str) -> list[str] | None:
         """The fields of the topmost line of mountinfo at path, or None."""
         text = Path(f"/proc/{self.init}/mountinfo").read_text()
@@ -98,6 +107,7 @@ class Client(Mounts):
                 ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/mnt"],
                 self._overlay("/etc"),
                 self._overlay("/var/lib"),
+                self._overlay("/var/log"),
                 ["--mkdir", "--bind", str(log), "/var/log/glusterfs"],
                 ["-t", "sysfs", "sysfs", "/sys"],
                 ["-t", "fusectl", "fusectl", FUSECTL],

@@ -26,6 +26,10 @@ PAYLOAD = 4096
 """Bytes of a record's payload."""
 LENGTH = 16 + 64 + PAYLOAD + 1
 """A record: number (16 digits), SHA-256 (hex), payload, newline."""
+STALE = 3.0
+"""Seconds for which what seems missing is looked for again. Where the client was replaced under the
+open file, the new one may have seen the file's size a second ago, and reads no further than that.
+"""
 
 
 @dataclass
@@ -39,8 +43,9 @@ class Failure:
 
 @dataclass
 class Report:
-    """What the job has seen; `missing` and `done` are of the end."""
+    """What the job has seen; `missing` and `done` are of the end. file: the name of its file."""
 
+    file: str = ""
     acknowledged: int = 0
     failures: list[Failure] = field(default_factory=list)
     longest_stall: float = 0.0
@@ -61,7 +66,7 @@ class Job:
         self.path = path
         self.report_path = report_path
         self.reopen = reopen
-        self.report = Report()
+        self.report = Report(file=path.name)
         self._file = -1
         self._operation = ""
         self._start = time.monotonic()
@@ -89,13 +94,19 @@ class Job:
         """Read the file through a fresh descriptor; try again until timeout, in seconds."""
         self._close()
         deadline = time.monotonic() + timeout
-        while self.report.missing is None and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
             try:
                 self._operation = "verify"
-                self.report.missing = count_missing(self.path, self.report.acknowledged)
+                missing = count_missing(self.path, self.report.acknowledged)
             except OSError as error:
                 self._note(error)
-                time.sleep(0.2)
+            else:
+                if self.report.missing is None:
+                    deadline = min(deadline, time.monotonic() + STALE)
+                self.report.missing = missing
+                if missing == 0:
+                    break
+            time.sleep(0.2)
         self.report.done = True
         self.save()
 

@@ -47,6 +47,11 @@ class RunningJob:
 
         until(done, timeout, what)
 
+    def await_failure(self, error: str, timeout: float = 60) -> None:
+        """Until an operation has failed with that error, by its name. timeout: seconds."""
+        what = f"the job on {self.machine.name} sees {error}"
+        until(lambda: error in {each.error for each in self.report().failures}, timeout, what)
+
     def stop(self, timeout: float = 120) -> Report:
         """End it, after the record it is at; its last report, of the verified file."""
         self.process.terminate()

@@ -15,7 +15,7 @@ from tests.lab.volume import Volume
 from tests.package.apt import NAME, apt, conf, version
 from tests.package.deb import field
 from tests.package.shop import Shop
-from tests.system.agents import CONFIG, UnitAgent, release_mounts
+from tests.system.agents import CONFIG, UnitAgent
 
 _numbers = itertools.count(1)
 
@@ -87,7 +87,7 @@ def agent(machine: Host, package: Path) -> Iterator[UnitAgent]:
     if version(machine):
         made.configure(shipped)
         until(lambda: made.status().get("mounts") == {}, 60, "the agent has no mounts any more")
-    release_mounts(machine)
+    machine.release()
 
 
 @pytest.fixture

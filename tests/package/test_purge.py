@@ -9,7 +9,7 @@ from tests.lab.volume import Volume
 from tests.package import paths
 from tests.package.apt import NAME, apt, conf, version
 from tests.package.deb import field
-from tests.system.agents import CONFIG, UNIT, UnitAgent, config, release_mounts
+from tests.system.agents import CONFIG, UNIT, UnitAgent, config
 
 NOTHING_LEFT = (
     "/etc/gluster-ml",
@@ -77,7 +77,7 @@ def test_a_file_that_was_there_before_the_package(machine: Host, store: Volume) 
     agent = UnitAgent(machine)
     agent.await_verdict("healthy")
     apt(machine, "purge", NAME)
-    release_mounts(machine)
+    machine.release()
 
 
 def test_installed_and_purged_where_no_systemd_runs(machine: Host) -> None:
@@ -103,7 +103,7 @@ def test_nothing_is_left_after_purge(virgin: Host, package: Path, store: Volume)
         agent.configure(config(store.name))
         agent.await_verdict("healthy")
         apt(virgin, "purge", NAME)
-        release_mounts(virgin)
+        virgin.release()
         virgin.run(["rmdir", "/mnt/a"])
         assert paths.changes(before, paths.all_of(virgin)) == []
 

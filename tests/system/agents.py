@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.lab import subject
-from tests.lab.cell import Inside
+from tests.lab.cell import Inside, Process
 from tests.lab.client import Client, Mounts
 from tests.lab.host import Host
 from tests.lab.shell import Done, until
@@ -56,6 +56,13 @@ class Agent(ABC):
     def configure(self, text: str) -> None:
         """Write the configuration file, in place."""
         self.machine.write(CONFIG, text)
+
+    def begin(self, text: str) -> Process:
+        """Start it with that configuration; the client of the mount `a`, once that is healthy."""
+        self.configure(text)
+        self.start()
+        self.await_verdict("healthy")
+        return self.machine.glusterfs("/mnt/a")
 
     def command(self, *arguments: str, check: bool = False, timeout: float = 60) -> Done:
         """Run one of its commands on the machine."""
@@ -218,22 +225,13 @@ class UnitAgent(Agent):
         self.host.run(["rm", "-rf", f"/etc/systemd/system/{UNIT}.d"])
         self.host.systemctl("daemon-reload")
         self.host.systemctl("reset-failed")
-        release_mounts(self.host)
+        self.host.release()
         for folder in sorted(self.host.path("/mnt").iterdir()):
             inside = f"/mnt/{folder.name}"
             self.host.run(["chattr", "-i", inside], check=False)
             self.host.run(["rm", "-r", inside])
-        self.host.run(["rm", "-rf", "/run/gluster-ml", "/var/lib/gluster-ml", "/etc/gluster-ml"])
-
-
-def release_mounts(machine: Mounts) -> None:
-    """Unmount all below /mnt; until every client has ended."""
-    for entry in reversed(machine.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()):
-        path = entry.split(" ")[4]
-        if path.startswith("/mnt/"):
-            # A quick client hides mounts of the machine's own under its /mnt.
-            machine.run(["umount", "--lazy", path], check=False)
-    until(lambda: not machine.processes("glusterfs"), 30, "the clients have ended")
+        own = ("/run", "/var/lib", "/var/log", "/etc")
+        self.host.run(["rm", "-rf", *(f"{place}/gluster-ml" for place in own)])
 
 
 def config(volume: str, **changes: str) -> str:

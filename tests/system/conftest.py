@@ -1,17 +1,15 @@
 """Agents on machines of the lab, as fixtures."""
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from tests.lab.client import Client
 from tests.lab.cluster import Cluster
 from tests.lab.host import Host
-from tests.lab.jobs import RunningJob
 from tests.lab.volume import Volume
-from tests.system.agents import Agent, QuickAgent, UnitAgent, release_mounts
+from tests.system.agents import Agent, QuickAgent, UnitAgent
 
 _numbers = itertools.count(1)
 
@@ -22,7 +20,7 @@ def quick_agent(client: Client) -> Iterator[QuickAgent]:
     made = QuickAgent(client)
     yield made
     made.stop()
-    release_mounts(client)
+    client.release()
 
 
 @pytest.fixture
@@ -61,17 +59,3 @@ def bare_agent(shared_host: Host) -> Iterator[UnitAgent]:
     made = UnitAgent(shared_host)
     yield made
     made.clean_up()
-
-
-@pytest.fixture
-def start_job(bare_agent: UnitAgent) -> Iterator[Callable[..., RunningJob]]:
-    """Start a job below /mnt/a of the module's host; none outlives a test that failed."""
-    jobs: list[RunningJob] = []
-
-    def start(folder: str = "/mnt/a", **how: Any) -> RunningJob:
-        jobs.append(RunningJob(bare_agent.machine, folder, **how))
-        return jobs[-1]
-
-    yield start
-    for job in jobs:
-        job.process.abandon()

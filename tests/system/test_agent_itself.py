@@ -10,8 +10,7 @@ from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UNIT, UnitAgent, config
-
-StartJob = Callable[..., RunningJob]
+from tests.system.training import training
 
 
 def restart(agent: UnitAgent) -> None:
@@ -37,18 +36,12 @@ def restart_bus_and_agent(agent: UnitAgent) -> None:
 
 
 @pytest.fixture
-def running(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
-) -> Iterator[RunningJob]:
+def running(bare_agent: UnitAgent, shared_volume: Volume) -> Iterator[RunningJob]:
     """A job on a healthy mount of an agent with a short watchdog; no write of it may fail."""
     bare_agent.drop_in("[Service]\nWatchdogSec=2s\n")
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
-    job = start_job()
-    yield job
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    bare_agent.begin(config(shared_volume.name))
+    with training(bare_agent.machine) as job:
+        yield job
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from tests.lab.host import Host
-from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import CONFIG, UNIT, UnitAgent, config
+from tests.system.training import REPLACED, training
 
-StartJob = Callable[..., RunningJob]
 MOUNT = "    volume: vol1\n    servers: [node1]\n"
 HEAD = "mounts:\n  a:\n"
 
@@ -118,30 +117,28 @@ def await_state(agent: UnitAgent, state: str) -> list[str]:
 
 
 def test_a_file_that_is_broken_or_gone_changes_nothing(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     before = healthy(bare_agent, shared_volume)
     good = config(shared_volume.name)
-    job = start_job()
-    for name, (text, place) in BROKEN.items():
-        old = settings(bare_agent)["errors"]
-        save(bare_agent.host, text)
-        until(lambda old=old: settings(bare_agent)["errors"] != old, 30, f"{name} is seen")  # type: ignore[misc]
-        errors = await_state(bare_agent, "rejected")
-        assert any(place in line for line in errors), (name, errors)
-        told = [entry.message for entry in bare_agent.entries("config-rejected")]
-        assert told[-len(errors) :] == errors, name
-    bare_agent.host.run(["rm", CONFIG])
-    until(lambda: "is not there" in str(settings(bare_agent)["errors"]), 30, "it is missed")
-    text = bare_agent.command("status").stdout
-    assert "is not there" in text
-    seen = bare_agent.mount()
-    assert (seen["verdict"], seen["client_pid"]) == ("healthy", before["client_pid"])
-    save(bare_agent.host, good)
-    assert await_state(bare_agent, "valid") == []
-    job.await_records(5)
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine) as job:
+        for name, (text, place) in BROKEN.items():
+            old = settings(bare_agent)["errors"]
+            save(bare_agent.host, text)
+            until(lambda old=old: settings(bare_agent)["errors"] != old, 30, f"{name} is seen")  # type: ignore[misc]
+            errors = await_state(bare_agent, "rejected")
+            assert any(place in line for line in errors), (name, errors)
+            told = [entry.message for entry in bare_agent.entries("config-rejected")]
+            assert told[-len(errors) :] == errors, name
+        bare_agent.host.run(["rm", CONFIG])
+        until(lambda: "is not there" in str(settings(bare_agent)["errors"]), 30, "it is missed")
+        text = bare_agent.command("status").stdout
+        assert "is not there" in text
+        seen = bare_agent.mount()
+        assert (seen["verdict"], seen["client_pid"]) == ("healthy", before["client_pid"])
+        save(bare_agent.host, good)
+        assert await_state(bare_agent, "valid") == []
+        job.await_records(5)
     assert bare_agent.verdicts() == ["healthy"]
     # Back to what was in force: said once, and nothing was done for it.
     assert len(bare_agent.entries("config-accepted")) == 2
@@ -155,13 +152,14 @@ def test_every_way_to_save_is_seen_and_applied_once(
     bare_agent: UnitAgent, shared_volume: Volume, way: Callable[[Host, str], None]
 ) -> None:
     before = healthy(bare_agent, shared_volume)
-    for number in (2, 3):
-        text = config(shared_volume.name, probe=f"{{interval: {number}s, timeout: 9s}}")
-        if way is sed and number == 2:
-            save(bare_agent.host, text)
-        else:
-            way(bare_agent.host, text)
-        bare_agent.await_log("config-accepted", count=number)
+    with training(bare_agent.machine):
+        for number in (2, 3):
+            text = config(shared_volume.name, probe=f"{{interval: {number}s, timeout: 9s}}")
+            if way is sed and number == 2:
+                save(bare_agent.host, text)
+            else:
+                way(bare_agent.host, text)
+            bare_agent.await_log("config-accepted", count=number)
     assert await_state(bare_agent, "valid") == []
     assert len(bare_agent.entries("config-accepted")) == 3
     assert bare_agent.entries("config-rejected") == []
@@ -188,10 +186,13 @@ def test_broken_at_boot_the_last_good_one_serves(
 ) -> None:
     healthy(bare_agent, shared_volume)
     bare_agent.stop()
-    bare_agent.machine.unmount("/mnt/a")
-    save(bare_agent.host, "mounts:\n  a:\n    volume: [\n")
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
+    with training(bare_agent.machine, reopen=True, may_fail=REPLACED) as job:
+        bare_agent.machine.unmount("/mnt/a", lazy=True)
+        job.await_failure("EPERM")  # the guard outlives the agent
+        save(bare_agent.host, "mounts:\n  a:\n    volume: [\n")
+        bare_agent.start()
+        bare_agent.await_verdict("healthy")
+        job.await_records(5)
     errors = await_state(bare_agent, "last-good")
     assert any("agent.yaml:4:" in line or "agent.yaml:3:" in line for line in errors)
     assert bare_agent.command("status").returncode in (0, 1)
@@ -203,18 +204,16 @@ def test_broken_at_boot_the_last_good_one_serves(
 
 
 def test_broken_at_boot_with_no_last_good_one_nothing_is_touched(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     before = healthy(bare_agent, shared_volume)
-    job = start_job()
-    bare_agent.stop()
-    save(bare_agent.host, "")
-    bare_agent.machine.run(["sh", "-c", "rm /var/lib/gluster-ml/*.yaml"])
-    bare_agent.start()
-    assert await_state(bare_agent, "rejected") != []
-    job.await_records(40)
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine) as job:
+        bare_agent.stop()
+        save(bare_agent.host, "")
+        bare_agent.machine.run(["sh", "-c", "rm /var/lib/gluster-ml/*.yaml"])
+        bare_agent.start()
+        assert await_state(bare_agent, "rejected") != []
+        job.await_records(40)
     save(bare_agent.host, config(shared_volume.name))
     assert bare_agent.await_verdict("healthy")["client_pid"] == before["client_pid"]
     assert len(bare_agent.entries("mounted")) == 1
@@ -230,19 +229,17 @@ def test_none_unmounts_what_is_idle(bare_agent: UnitAgent, shared_volume: Volume
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_none_waits_for_what_is_busy(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob, restarted: bool
+    bare_agent: UnitAgent, shared_volume: Volume, restarted: bool
 ) -> None:
     healthy(bare_agent, shared_volume)
-    job = start_job()
-    in_place(bare_agent.host, "mounts: {}\n")
-    bare_agent.await_log("removal-pending")
-    if restarted:
-        bare_agent.host.systemctl("restart", UNIT)
-        bare_agent.await_log("removal-pending", count=2)
-    assert bare_agent.mount()["removing"]
-    job.await_records(20)
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine) as job:
+        in_place(bare_agent.host, "mounts: {}\n")
+        bare_agent.await_log("removal-pending")
+        if restarted:
+            bare_agent.host.systemctl("restart", UNIT)
+            bare_agent.await_log("removal-pending", count=2)
+        assert bare_agent.mount()["removing"]
+        job.await_records(20)
     bare_agent.await_log("unmounted")
     bare_agent.await_log("forgotten")
     assert bare_agent.machine.entry("/mnt/a") is None
@@ -259,27 +256,23 @@ def test_taken_out_while_no_agent_ran(bare_agent: UnitAgent, shared_volume: Volu
     assert bare_agent.machine.entry("/mnt/a") is None
 
 
-def test_another_name_keeps_everything(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
-) -> None:
+def test_another_name_keeps_everything(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     before = healthy(bare_agent, shared_volume)
-    job = start_job(reopen=True)
-    bare_agent.command("pause", "a", check=True)
-    paused = bare_agent.await_verdict("paused")
-    in_place(bare_agent.host, config(shared_volume.name).replace("  a:\n", "  b:\n", 1))
-    after = bare_agent.await_verdict("paused", name="b")
-    assert after["client_pid"] == before["client_pid"]
-    assert after["since"] == paused["since"]
-    assert bare_agent.verdicts("b") == []
-    assert list(bare_agent.status()["mounts"]) == ["b"]
-    bare_agent.stop()
-    in_place(bare_agent.host, config(shared_volume.name).replace("  a:\n", "  c:\n", 1))
-    bare_agent.start()  # renamed while no agent ran
-    bare_agent.await_verdict("paused", name="c")
-    bare_agent.command("resume", "c", check=True)
-    bare_agent.await_verdict("healthy", name="c")
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine, reopen=True):
+        bare_agent.command("pause", "a", check=True)
+        paused = bare_agent.await_verdict("paused")
+        in_place(bare_agent.host, config(shared_volume.name).replace("  a:\n", "  b:\n", 1))
+        after = bare_agent.await_verdict("paused", name="b")
+        assert after["client_pid"] == before["client_pid"]
+        assert after["since"] == paused["since"]
+        assert bare_agent.verdicts("b") == []
+        assert list(bare_agent.status()["mounts"]) == ["b"]
+        bare_agent.stop()
+        in_place(bare_agent.host, config(shared_volume.name).replace("  a:\n", "  c:\n", 1))
+        bare_agent.start()  # renamed while no agent ran
+        bare_agent.await_verdict("paused", name="c")
+        bare_agent.command("resume", "c", check=True)
+        bare_agent.await_verdict("healthy", name="c")
     assert len(bare_agent.entries("mounted")) == 1
 
 

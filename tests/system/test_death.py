@@ -12,18 +12,15 @@ from tests.lab.faults import Fault
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, config
-from tests.system.training import standing_in, training
+from tests.system.training import REPLACED, standing_in, training
 
 
 @pytest.mark.parametrize("how", [faults.client_killed, faults.client_out_of_memory])
 def test_a_client_that_is_killed_is_replaced(
     agent: Agent, volume: Volume, how: Callable[[Mounts, str], Fault]
 ) -> None:
-    agent.configure(config(volume.name))
-    agent.start()
-    agent.await_verdict("healthy")
-    old = agent.machine.glusterfs("/mnt/a")
-    with training(agent.machine, reopen=True) as job:
+    old = agent.begin(config(volume.name))
+    with training(agent.machine, reopen=True, may_fail=REPLACED) as job:
         with how(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
         job.await_records(5)
@@ -37,10 +34,8 @@ def test_a_client_that_is_killed_is_replaced(
 def test_what_the_kernel_remembers_of_a_dead_mount_deceives_nobody(
     agent: Agent, volume: Volume
 ) -> None:
-    agent.configure(config(volume.name, options="{attribute-timeout: 600, entry-timeout: 600}"))
-    agent.start()
-    agent.await_verdict("healthy")
-    with training(agent.machine, reopen=True):
+    agent.begin(config(volume.name, options="{attribute-timeout: 600, entry-timeout: 600}"))
+    with training(agent.machine, reopen=True, may_fail=REPLACED):
         assert attempt(agent.machine, "stat", "/mnt/a") == "ok"
         with faults.client_killed(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
@@ -53,10 +48,8 @@ def test_a_client_that_died_while_no_agent_ran_is_replaced(
     quick_agent: QuickAgent, volume: Volume, end: str
 ) -> None:
     agent = quick_agent
-    agent.configure(config(volume.name))
-    agent.start()
-    agent.await_verdict("healthy")
-    with training(agent.machine, reopen=True):
+    agent.begin(config(volume.name))
+    with training(agent.machine, reopen=True, may_fail=REPLACED):
         getattr(agent, end)()
         with faults.client_killed(agent.machine, "/mnt/a"):
             agent.start()
@@ -67,9 +60,7 @@ def test_a_client_that_died_while_no_agent_ran_is_replaced(
 
 
 def test_who_holds_the_dead_mount_is_named(agent: Agent, volume: Volume) -> None:
-    agent.configure(config(volume.name))
-    agent.start()
-    agent.await_verdict("healthy")
+    agent.begin(config(volume.name))
     with standing_in(agent.machine, "/mnt/a", "--token=hunter2") as holder:
         with faults.client_killed(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
@@ -88,10 +79,8 @@ def test_a_client_that_dies_again_and_again_is_replaced_with_back_off(
     quick_agent: QuickAgent, volume: Volume
 ) -> None:
     agent = quick_agent
-    agent.configure(config(volume.name))
-    agent.start()
-    agent.await_verdict("healthy")
-    with training(agent.machine, reopen=True):
+    agent.begin(config(volume.name))
+    with training(agent.machine, reopen=True, may_fail=REPLACED):
         for deaths in range(1, 4):
             with faults.client_killed(agent.machine, "/mnt/a"):
                 agent.await_log("recovered", count=deaths)

@@ -12,7 +12,7 @@ from tests.lab.client import FUSECTL, Mounts
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, UnitAgent, config
-from tests.system.training import training
+from tests.system.training import REPLACED, assert_left_alone, training
 
 SOON = {"probe": "{interval: 1s, timeout: 2s}"}
 REMOUNT = {**SOON, "recovery": "{hung: remount, hung_after: 4s}"}
@@ -24,10 +24,7 @@ def test_a_client_that_pauses_for_20_s_is_slow_and_keeps_its_process(
     quick_agent: QuickAgent, volume: Volume
 ) -> None:
     agent = quick_agent
-    agent.configure(config(volume.name, **SOON))
-    agent.start()
-    agent.await_verdict("healthy")
-    client = agent.machine.glusterfs("/mnt/a")
+    client = agent.begin(config(volume.name, **SOON))
     with training(agent.machine) as job:
         with faults.client_frozen(agent.machine, "/mnt/a"):
             agent.await_verdict("slow")
@@ -35,20 +32,16 @@ def test_a_client_that_pauses_for_20_s_is_slow_and_keeps_its_process(
             assert agent.verdict() == "slow"
         agent.await_verdict("healthy")
         job.await_records(5)
-        assert job.report().failures == []
-    assert agent.machine.glusterfs("/mnt/a") == client
     assert agent.verdicts() == ["healthy", "slow", "healthy"]
-    assert agent.entries("recovered") == []
+    assert_left_alone(agent, client)
 
 
 def test_a_hung_client_is_replaced_where_the_file_says_so(agent: Agent, volume: Volume) -> None:
-    agent.configure(config(volume.name, **REMOUNT))
-    agent.start()
-    agent.await_verdict("healthy")
+    old = agent.begin(config(volume.name, **REMOUNT))
     machine = agent.machine
-    old = machine.glusterfs("/mnt/a")
     minor = machine.connection("/mnt/a")
-    with training(machine, reopen=True) as job, faults.client_frozen(machine, "/mnt/a"):
+    replaced = training(machine, reopen=True, may_fail=REPLACED)
+    with replaced as job, faults.client_frozen(machine, "/mnt/a"):
         with waiting(machine, 3) as stuck:
             agent.await_log("recovered")
             until(lambda: all(p.poll() is not None for p in stuck), 10, "all are freed")
@@ -69,36 +62,39 @@ def test_a_hung_client_is_replaced_where_the_file_says_so(agent: Agent, volume: 
 
 
 @pytest.mark.slow
-def test_a_hung_client_is_not_touched_where_the_file_says_report(
+def test_a_hung_client_is_not_touched_where_the_file_says_report_and_all_else_goes_on(
     unit_agent: UnitAgent, volume: Volume
 ) -> None:
     agent = unit_agent
-    agent.configure(config(volume.name, **REPORT))
-    agent.start()
-    agent.await_verdict("healthy")
-    client = agent.machine.glusterfs("/mnt/a")
-    with training(agent.machine) as job:
+    second = config(volume.name, path="/mnt/b", **SOON).removeprefix("mounts:\n  a:\n")
+    client = agent.begin(config(volume.name, **REPORT) + "  b:\n" + second)
+    agent.await_verdict("healthy", name="b")
+    with training(agent.machine) as waits, training(agent.machine, path="/mnt/b") as works:
         with faults.client_frozen(agent.machine, "/mnt/a"):
             agent.await_verdict("hung")
-            time.sleep(20)
+            used = resources(agent)
+            for _ in range(20):
+                begun = time.monotonic()
+                assert agent.verdict("b") == "healthy"
+                assert time.monotonic() - begun < 2
+                assert resources(agent) == used
+                time.sleep(1)
+            assert works.report().longest_stall < 2
             assert agent.verdict() == "hung"
         agent.await_verdict("healthy")
-        job.await_records(5)
-        assert job.report().failures == []
-    assert agent.machine.glusterfs("/mnt/a") == client
+        waits.await_records(5)
     assert agent.verdicts() == ["healthy", "slow", "hung", "healthy"]
-    assert not {"aborted", "detached", "recovered"} & {entry.event for entry in agent.log()}
+    assert agent.verdicts("b") == ["healthy"], agent.tail()
+    assert_left_alone(agent, client)
 
 
 def test_an_agent_killed_between_abort_and_detach_is_finished_by_the_next(
     agent: Agent, volume: Volume
 ) -> None:
-    agent.configure(config(volume.name, **REMOUNT))
-    agent.start()
-    agent.await_verdict("healthy")
+    old = agent.begin(config(volume.name, **REMOUNT))
     machine = agent.machine
-    old, agent_pid = machine.glusterfs("/mnt/a"), agent.pid()
-    with training(machine, reopen=True) as job:
+    agent_pid = agent.pid()
+    with training(machine, reopen=True, may_fail=REPLACED) as job:
         with killed_after_abort(agent), faults.client_frozen(machine, "/mnt/a"):
             until(lambda: not agent_lives(agent, agent_pid), 30, "the agent was killed")
             if isinstance(agent, QuickAgent):
@@ -113,10 +109,7 @@ def test_an_agent_killed_between_abort_and_detach_is_finished_by_the_next(
 
 
 def test_the_agent_stops_in_time_beside_a_hung_mount(agent: Agent, volume: Volume) -> None:
-    agent.configure(config(volume.name, **REPORT))
-    agent.start()
-    agent.await_verdict("healthy")
-    client = agent.machine.glusterfs("/mnt/a")
+    client = agent.begin(config(volume.name, **REPORT))
     entry = agent.machine.entry("/mnt/a")
     with training(agent.machine), faults.client_frozen(agent.machine, "/mnt/a"):
         agent.await_verdict("hung")
@@ -125,29 +118,6 @@ def test_the_agent_stops_in_time_beside_a_hung_mount(agent: Agent, volume: Volum
         assert time.monotonic() - begun < 5
         assert agent.machine.entry("/mnt/a") == entry
         assert agent.machine.glusterfs("/mnt/a") == client
-
-
-@pytest.mark.slow
-def test_beside_a_hung_mount_all_else_goes_on(unit_agent: UnitAgent, volume: Volume) -> None:
-    agent = unit_agent
-    second = config(volume.name, path="/mnt/b", **SOON).removeprefix("mounts:\n  a:\n")
-    agent.configure(config(volume.name, **REPORT) + "  b:\n" + second)
-    agent.start()
-    agent.await_verdict("healthy")
-    agent.await_verdict("healthy", name="b")
-    with training(agent.machine, path="/mnt/b") as job:
-        with faults.client_frozen(agent.machine, "/mnt/a"):
-            agent.await_verdict("hung")
-            used = resources(agent)
-            for _ in range(20):
-                begun = time.monotonic()
-                assert agent.verdict("b") == "healthy"
-                assert time.monotonic() - begun < 2
-                assert resources(agent) == used
-                time.sleep(1)
-            assert job.report().longest_stall < 2
-        agent.await_verdict("healthy")
-    assert agent.verdicts("b") == ["healthy"], agent.tail()
 
 
 @contextmanager

@@ -8,12 +8,11 @@ import pytest
 from tests.lab import faults
 from tests.lab.cluster import Cluster
 from tests.lab.host import Host
-from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UnitAgent, config
+from tests.system.training import REPLACED, training
 
-StartJob = Callable[..., RunningJob]
 NO_MOUNTS = "mounts: {}\n"
 
 
@@ -45,40 +44,33 @@ def healthy(agent: UnitAgent, volume: Volume, **changes: str) -> dict[str, Any]:
 
 
 def test_unmounted_by_hand_it_is_mounted_again(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     before = healthy(bare_agent, shared_volume)
-    job = start_job(reopen=True)
-    bare_agent.machine.unmount("/mnt/a", lazy=True)
-    bare_agent.await_log("recovered")
-    after = bare_agent.await_verdict("healthy")
-    job.await_records(5)
-    assert job.stop().missing == 0
+    with training(bare_agent.machine, reopen=True, may_fail=REPLACED) as job:
+        bare_agent.machine.unmount("/mnt/a", lazy=True)
+        bare_agent.await_log("recovered")
+        after = bare_agent.await_verdict("healthy")
+        job.await_records(5)
     assert after["client_pid"] != before["client_pid"]
     assert bare_agent.verdicts() == ["healthy", "absent", "healthy"]
 
 
 def test_another_file_system_on_top_is_foreign_and_left_alone(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     before = healthy(bare_agent, shared_volume)
-    job = start_job()
-    bare_agent.machine.run(["mount", "-t", "tmpfs", "lid", "/mnt/a"])
-    seen = bare_agent.await_verdict("foreign")
-    assert "lid (tmpfs)" in seen["evidence"]
-    assert bare_agent.command("status").returncode == 2
-    job.await_records(60)  # three seconds, three probes: nothing is done about it
-    entry = bare_agent.machine.entry("/mnt/a")
-    assert entry is not None
-    assert "lid" in entry
-    bare_agent.machine.unmount("/mnt/a")
-    after = bare_agent.await_verdict("healthy")
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine) as job:
+        bare_agent.machine.run(["mount", "-t", "tmpfs", "lid", "/mnt/a"])
+        seen = bare_agent.await_verdict("foreign")
+        assert "lid (tmpfs)" in seen["evidence"]
+        assert bare_agent.command("status").returncode == 2
+        job.await_records(60)  # three seconds, three probes: nothing is done about it
+        entry = bare_agent.machine.entry("/mnt/a")
+        assert entry is not None
+        assert "lid" in entry
+        bare_agent.machine.unmount("/mnt/a")
+        after = bare_agent.await_verdict("healthy")
     assert after["client_pid"] == before["client_pid"]
     assert bare_agent.verdicts() == ["healthy", "foreign", "healthy"]
     assert len(bare_agent.entries("mounted")) == 1
@@ -88,53 +80,45 @@ def test_another_volume_on_top_is_foreign(
     bare_agent: UnitAgent, shared_volume: Volume, other_volume: Volume
 ) -> None:
     before = healthy(bare_agent, shared_volume)
-    lay_on_top(bare_agent.host, other_volume)
-    bare_agent.await_verdict("foreign")
-    bare_agent.machine.unmount("/mnt/a")
-    assert bare_agent.await_verdict("healthy")["client_pid"] == before["client_pid"]
+    with training(bare_agent.machine):
+        lay_on_top(bare_agent.host, other_volume)
+        bare_agent.await_verdict("foreign")
+        bare_agent.machine.unmount("/mnt/a")
+        assert bare_agent.await_verdict("healthy")["client_pid"] == before["client_pid"]
 
 
 def test_the_same_volume_on_top_is_told_and_left_alone(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     before = healthy(bare_agent, shared_volume)
-    job = start_job()
-    lay_on_top(bare_agent.host, shared_volume)
-    found = bare_agent.await_log("finding")
-    assert [f.message[:20] for f in found] == ["2 mounts are stacked"]
-    seen = bare_agent.await_verdict("healthy")
-    assert seen["adopted"]
-    assert seen["client_pid"] not in (None, before["client_pid"])
-    bare_agent.machine.unmount("/mnt/a")
-    until(
-        lambda: bare_agent.mount().get("client_pid") == before["client_pid"],
-        30,
-        "the agent's own mount is on top again",
-    )
-    assert not bare_agent.mount()["adopted"]
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine):
+        lay_on_top(bare_agent.host, shared_volume)
+        found = bare_agent.await_log("finding")
+        assert [f.message[:20] for f in found] == ["2 mounts are stacked"]
+        seen = bare_agent.await_verdict("healthy")
+        assert seen["adopted"]
+        assert seen["client_pid"] not in (None, before["client_pid"])
+        bare_agent.machine.unmount("/mnt/a")
+        until(
+            lambda: bare_agent.mount().get("client_pid") == before["client_pid"],
+            30,
+            "the agent's own mount is on top again",
+        )
+        assert not bare_agent.mount()["adopted"]
     assert bare_agent.verdicts() == ["healthy"]
 
 
 def test_another_volume_mounted_before_the_start_is_foreign(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    other_volume: Volume,
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume, other_volume: Volume
 ) -> None:
     host = bare_agent.machine
     host.mount(f"node1:/{other_volume.name}", "/mnt/a")
-    job = start_job()
-    client = host.glusterfs("/mnt/a")
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("foreign")
-    job.await_records(40)
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(host) as job:
+        client = host.glusterfs("/mnt/a")
+        bare_agent.configure(config(shared_volume.name))
+        bare_agent.start()
+        bare_agent.await_verdict("foreign")
+        job.await_records(40)
     assert host.glusterfs("/mnt/a") == client
     host.unmount("/mnt/a")
     bare_agent.await_verdict("healthy")
@@ -142,23 +126,19 @@ def test_another_volume_mounted_before_the_start_is_foreign(
 
 
 def test_a_mount_of_fstab_is_adopted_and_recovered_by_its_unit(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    fstab: Callable[[str], None],
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume, fstab: Callable[[str], None]
 ) -> None:
     fstab(f"node1:/{shared_volume.name} /mnt/a glusterfs defaults,_netdev 0 0")
     host = bare_agent.host
     before = host.glusterfs("/mnt/a")
     assert healthy(bare_agent, shared_volume)["adopted"]
-    job = start_job(reopen=True)
-    with faults.client_killed(host, "/mnt/a"):
-        bare_agent.await_log("recovered")
-    seen = bare_agent.await_verdict("healthy")
-    assert seen["adopted"]
-    assert host.glusterfs("/mnt/a") != before
-    job.await_records(5)
-    assert job.stop().missing == 0
+    with training(host, reopen=True, may_fail=REPLACED) as job:
+        with faults.client_killed(host, "/mnt/a"):
+            bare_agent.await_log("recovered")
+        seen = bare_agent.await_verdict("healthy")
+        assert seen["adopted"]
+        assert host.glusterfs("/mnt/a") != before
+        job.await_records(5)
     unit = host.unit("mnt-a.mount", "ActiveState", "SourcePath")
     assert unit == {"ActiveState": "active", "SourcePath": "/etc/fstab"}
     (mounted,) = bare_agent.entries("mounted")
@@ -167,45 +147,36 @@ def test_a_mount_of_fstab_is_adopted_and_recovered_by_its_unit(
 
 @pytest.mark.parametrize("maker", ["fstab", "hand"])
 def test_a_mount_of_somebody_else_stays_when_taken_out_of_the_file(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    fstab: Callable[[str], None],
-    maker: str,
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume, fstab: Callable[[str], None], maker: str
 ) -> None:
     source = f"node2:/{shared_volume.name}"
     if maker == "fstab":
         fstab(f"{source} /mnt/a glusterfs defaults,_netdev 0 0")
     else:
         bare_agent.machine.mount(source, "/mnt/a")
-    job = start_job()
-    client = bare_agent.machine.glusterfs("/mnt/a")
-    assert healthy(bare_agent, shared_volume, options="{acl: true}")["adopted"]
-    bare_agent.configure(NO_MOUNTS)
-    bare_agent.await_log("forgotten")
-    bare_agent.stop()
-    bare_agent.start()
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine):
+        client = bare_agent.machine.glusterfs("/mnt/a")
+        assert healthy(bare_agent, shared_volume, options="{acl: true}")["adopted"]
+        bare_agent.configure(NO_MOUNTS)
+        bare_agent.await_log("forgotten")
+        bare_agent.stop()
+        bare_agent.start()
     assert bare_agent.machine.glusterfs("/mnt/a") == client
     assert bare_agent.entries("unmounted") == []
 
 
 def test_a_mount_made_by_hand_is_adopted_and_recovered(
-    bare_agent: UnitAgent,
-    shared_volume: Volume,
-    start_job: StartJob,
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     host = bare_agent.machine
     host.mount(f"node2:/{shared_volume.name}", "/mnt/a")
     assert healthy(bare_agent, shared_volume)["adopted"]
-    job = start_job(reopen=True)
-    with faults.client_killed(host, "/mnt/a"):
-        bare_agent.await_log("recovered")
-    seen = bare_agent.await_verdict("healthy")
-    assert not seen["adopted"]
-    job.await_records(5)
-    assert job.stop().missing == 0
+    with training(host, reopen=True, may_fail=REPLACED) as job:
+        with faults.client_killed(host, "/mnt/a"):
+            bare_agent.await_log("recovered")
+        seen = bare_agent.await_verdict("healthy")
+        assert not seen["adopted"]
+        job.await_records(5)
     assert len(bare_agent.entries("mounted")) == 1
 
 

@@ -1,18 +1,16 @@
 """What operators do: pause and resume, wait, status, check; several mounts, several agents."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.lab import faults, subject
 from tests.lab.cluster import Cluster
-from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UnitAgent, config
-
-StartJob = Callable[..., RunningJob]
+from tests.system.training import REPLACED, training
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +26,7 @@ def two_mounts(first: Volume, second: Volume) -> str:
 
 
 def test_paused_it_only_observes(bare_agent: UnitAgent, shared_volume: Volume) -> None:
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
+    bare_agent.begin(config(shared_volume.name))
     done = bare_agent.command("pause", "a", check=True)
     assert "resume a" in done.stdout
     seen = bare_agent.await_verdict("paused")
@@ -38,17 +34,19 @@ def test_paused_it_only_observes(bare_agent: UnitAgent, shared_volume: Volume) -
     assert bare_agent.command("status").returncode == 1
     late = bare_agent.command("wait", "a", "--timeout", "1s")
     assert (late.returncode, "paused" in late.stderr) == (1, True)
-    with faults.client_killed(bare_agent.machine, "/mnt/a"):
-        until(lambda: bare_agent.mount()["observed"] == "dead", 30, "its death is observed")
-    assert bare_agent.command("wait", "a", "--timeout", "3s").returncode == 1
-    assert bare_agent.machine.entry("/mnt/a") is not None
-    assert bare_agent.entries("detached") == []
-    bare_agent.stop()
-    bare_agent.start()  # a pause outlives the agent
-    assert bare_agent.await_verdict("paused")["observed"] == "dead"
-    bare_agent.command("resume", "a", check=True)
-    bare_agent.await_log("recovered")
-    bare_agent.await_verdict("healthy")
+    with training(bare_agent.machine, reopen=True, may_fail=REPLACED) as job:
+        with faults.client_killed(bare_agent.machine, "/mnt/a"):
+            until(lambda: bare_agent.mount()["observed"] == "dead", 30, "its death is observed")
+        assert bare_agent.command("wait", "a", "--timeout", "3s").returncode == 1
+        assert bare_agent.machine.entry("/mnt/a") is not None
+        assert bare_agent.entries("detached") == []
+        bare_agent.stop()
+        bare_agent.start()  # a pause outlives the agent
+        assert bare_agent.await_verdict("paused")["observed"] == "dead"
+        bare_agent.command("resume", "a", check=True)
+        bare_agent.await_log("recovered")
+        bare_agent.await_verdict("healthy")
+        job.await_records(5)
     events = [e.event for e in bare_agent.log()]
     assert events.index("paused") < events.index("resumed") < events.index("recovered")
 
@@ -108,21 +106,18 @@ def test_check(bare_agent: UnitAgent, shared_volume: Volume) -> None:
 
 
 def test_a_foreign_mount_does_not_hold_up_the_other(
-    bare_agent: UnitAgent, shared_volume: Volume, second_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume, second_volume: Volume
 ) -> None:
-    bare_agent.configure(two_mounts(shared_volume, second_volume))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy", name="a")
+    bare_agent.begin(two_mounts(shared_volume, second_volume))
     bare_agent.await_verdict("healthy", name="b")
     with faults.client_frozen(bare_agent.machine, "/mnt/b"):
         bare_agent.await_verdict("slow", name="b")
-        job = start_job(reopen=True)
-        with faults.client_killed(bare_agent.machine, "/mnt/a"):
-            bare_agent.await_log("recovered")
-        bare_agent.await_verdict("healthy", name="a")
-        assert bare_agent.mount("b")["verdict"] == "slow"
-        job.await_records(5)
-        assert job.stop().missing == 0
+        with training(bare_agent.machine, reopen=True, may_fail=REPLACED) as job:
+            with faults.client_killed(bare_agent.machine, "/mnt/a"):
+                bare_agent.await_log("recovered")
+            bare_agent.await_verdict("healthy", name="a")
+            assert bare_agent.mount("b")["verdict"] == "slow"
+            job.await_records(5)
     bare_agent.await_verdict("healthy", name="b")
 
 
@@ -130,13 +125,13 @@ def test_an_absent_mount_does_not_hold_up_the_other(
     bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     other = config("nosuch", path="/mnt/b").replace("  a:\n", "  b:\n")
-    bare_agent.configure(config(shared_volume.name) + other.removeprefix("mounts:\n"))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy", name="a")
+    bare_agent.begin(config(shared_volume.name) + other.removeprefix("mounts:\n"))
     bare_agent.await_verdict("absent", name="b")
-    with faults.client_killed(bare_agent.machine, "/mnt/a"):
-        bare_agent.await_log("recovered")
-    bare_agent.await_verdict("healthy", name="a")
+    with training(bare_agent.machine, reopen=True, may_fail=REPLACED) as job:
+        with faults.client_killed(bare_agent.machine, "/mnt/a"):
+            bare_agent.await_log("recovered")
+        bare_agent.await_verdict("healthy", name="a")
+        job.await_records(5)
     assert bare_agent.mount("b")["verdict"] == "absent"
     assert bare_agent.machine.processes("glusterfs") == [bare_agent.machine.glusterfs("/mnt/a")]
 
@@ -155,8 +150,9 @@ def test_two_agents_side_by_side(
         [*directories, subject.program(), "run", "--config", "/etc/gluster-ml/b.yaml"]
     )
     try:
-        waits = [*directories, subject.program(), "wait", "a", "--timeout", "30s"]
-        until(lambda: host.run(waits, check=False).returncode == 0, 30, "the other one works")
+        with training(host):
+            waits = [*directories, subject.program(), "wait", "a", "--timeout", "30s"]
+            until(lambda: host.run(waits, check=False).returncode == 0, 30, "the other one works")
         assert json.loads(host.read("/run/other/status.json"))["mounts"]["a"]["path"] == "/mnt/b"
         assert bare_agent.mount()["client_pid"] == before["client_pid"]
     finally:
@@ -170,7 +166,8 @@ def test_a_second_agent_is_refused(bare_agent: UnitAgent, shared_volume: Volume)
     bare_agent.configure(config(shared_volume.name))
     bare_agent.start()
     before = bare_agent.await_verdict("healthy")
-    done = bare_agent.command("run", timeout=30)
+    with training(bare_agent.machine):
+        done = bare_agent.command("run", timeout=30)
     assert done.returncode == 1
     assert "another agent runs" in done.stderr
     assert bare_agent.mount()["client_pid"] == before["client_pid"]
@@ -178,9 +175,7 @@ def test_a_second_agent_is_refused(bare_agent: UnitAgent, shared_volume: Volume)
 
 def test_the_bare_directory_takes_no_writes(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     touch = ["touch", "/mnt/a/stray"]
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
+    bare_agent.begin(config(shared_volume.name))
     bare_agent.command("pause", "a", check=True)
     bare_agent.await_verdict("paused")
     bare_agent.machine.unmount("/mnt/a")

@@ -1,17 +1,15 @@
 """Options that change under a mount: pending while it is in use, applied when it is not."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.lab.host import Host
-from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UNIT, UnitAgent, config
+from tests.system.training import training
 
-StartJob = Callable[..., RunningJob]
 OLD = "{attribute-timeout: 3, entry-timeout: 2}"
 NEW = "{attribute-timeout: 7}"
 
@@ -37,23 +35,21 @@ def arguments(host: Host) -> list[str]:
 
 
 def test_they_wait_for_the_job_and_are_applied_then(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     client = begin(bare_agent, shared_volume)
-    job = start_job()
-    change(bare_agent, shared_volume, options=NEW)
-    seen = bare_agent.await_verdict("stale-options")
-    (told,) = bare_agent.await_log("options-pending")
-    assert "in use" in told.message
-    assert seen["client_pid"] == client
-    until(lambda: "in use by" in bare_agent.mount()["pending"], 30, "the job is named")
-    assert "(python3" in bare_agent.mount()["pending"]
-    assert bare_agent.command("status").returncode == 1
-    assert bare_agent.command("wait", "a", "--timeout", "5s").returncode == 0
-    job.await_records(240)  # 12 s: more than one attempt to unmount
-    assert len(bare_agent.entries("options-pending")) == 1
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine) as job:
+        change(bare_agent, shared_volume, options=NEW)
+        seen = bare_agent.await_verdict("stale-options")
+        (told,) = bare_agent.await_log("options-pending")
+        assert "in use" in told.message
+        assert seen["client_pid"] == client
+        until(lambda: "in use by" in bare_agent.mount()["pending"], 30, "the job is named")
+        assert "(python3" in bare_agent.mount()["pending"]
+        assert bare_agent.command("status").returncode == 1
+        assert bare_agent.command("wait", "a", "--timeout", "5s").returncode == 0
+        job.await_records(240)  # 12 s: more than one attempt to unmount
+        assert len(bare_agent.entries("options-pending")) == 1
     bare_agent.await_log("options-applied")
     after = bare_agent.await_verdict("healthy")
     assert after["client_pid"] != client
@@ -64,33 +60,29 @@ def test_they_wait_for_the_job_and_are_applied_then(
 
 
 def test_a_busy_mount_makes_no_noise_in_the_journal(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     begin(bare_agent, shared_volume)
-    job = start_job()
-    change(bare_agent, shared_volume, options=NEW)
-    bare_agent.await_log("options-pending")
-    mark = bare_agent.host.cursor()
-    job.await_records(240)
+    with training(bare_agent.machine) as job:
+        change(bare_agent, shared_volume, options=NEW)
+        bare_agent.await_log("options-pending")
+        mark = bare_agent.host.cursor()
+        job.await_records(240)
     said = [
         f"{e.get('_SYSTEMD_UNIT', e.get('SYSLOG_IDENTIFIER'))}: {e.get('MESSAGE')}"
         for e in bare_agent.host.journal(after=mark)
     ]
     assert [line for line in said if "mount" in line] == []
-    assert job.stop().failures == []
 
 
-def test_manual_waits_for_the_operator(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
-) -> None:
+def test_manual_waits_for_the_operator(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     by_hand = "{new_options: manual}"
     client = begin(bare_agent, shared_volume, recovery=by_hand)
     change(bare_agent, shared_volume, recovery=by_hand, options=NEW)
     seen = bare_agent.await_verdict("stale-options")
     assert "manual" in seen["pending"]
-    job = start_job()
-    job.await_records(60)
-    assert job.stop().failures == []
+    with training(bare_agent.machine) as job:
+        job.await_records(60)
     assert bare_agent.mount()["client_pid"] == client
     assert bare_agent.entries("unmounted") == []
     bare_agent.machine.unmount("/mnt/a")
@@ -100,21 +92,19 @@ def test_manual_waits_for_the_operator(
 
 
 def test_now_leaves_open_files_their_old_client(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     now = "{new_options: now}"
     client = begin(bare_agent, shared_volume, recovery=now)
     old = bare_agent.host.glusterfs("/mnt/a")
-    job = start_job()
-    change(bare_agent, shared_volume, recovery=now, options=NEW)
-    bare_agent.await_log("options-applied")
-    assert bare_agent.await_verdict("healthy")["client_pid"] != client
-    (holder,) = bare_agent.await_log("holders")
-    assert "python3" in holder.message
-    job.await_records(20)
-    assert old in bare_agent.host.processes()
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
+    with training(bare_agent.machine) as job:
+        change(bare_agent, shared_volume, recovery=now, options=NEW)
+        bare_agent.await_log("options-applied")
+        assert bare_agent.await_verdict("healthy")["client_pid"] != client
+        (holder,) = bare_agent.await_log("holders")
+        assert "python3" in holder.message
+        job.await_records(20)
+        assert old in bare_agent.host.processes()
     until(lambda: old not in bare_agent.host.processes(), 30, "the old client has ended")
 
 
@@ -130,48 +120,41 @@ def test_now_leaves_open_files_their_old_client(
 def test_no_remount_for_what_needs_none(
     bare_agent: UnitAgent,
     shared_volume: Volume,
-    start_job: StartJob,
     changes: dict[str, str],
     request: pytest.FixtureRequest,
 ) -> None:
     client = begin(bare_agent, shared_volume)
-    job = start_job(reopen=True)
-    bare_agent.configure(config(shared_volume.name, **changes))
-    if "order" in request.node.name:  # means the same, so there is nothing to accept
+    with training(bare_agent.machine, reopen=True) as job:
+        bare_agent.configure(config(shared_volume.name, **changes))
+        if "order" in request.node.name:  # means the same, so there is nothing to accept
+            job.await_records(40)
+        else:
+            bare_agent.await_log("config-accepted", count=2)
         job.await_records(40)
-    else:
-        bare_agent.await_log("config-accepted", count=2)
-    job.await_records(40)
     assert bare_agent.mount()["client_pid"] == client
     assert bare_agent.verdicts() == ["healthy"]
-    report = job.stop()
-    assert (report.missing, report.failures) == (0, [])
 
 
 def test_options_that_are_changed_back_were_never_changed(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     client = begin(bare_agent, shared_volume)
-    job = start_job()
-    change(bare_agent, shared_volume, options=NEW)
-    bare_agent.await_log("options-pending")
-    change(bare_agent, shared_volume, options=OLD)
-    seen = bare_agent.await_verdict("healthy")
-    assert (seen["client_pid"], seen["pending"]) == (client, "")
-    assert job.stop().failures == []
+    with training(bare_agent.machine):
+        change(bare_agent, shared_volume, options=NEW)
+        bare_agent.await_log("options-pending")
+        change(bare_agent, shared_volume, options=OLD)
+        seen = bare_agent.await_verdict("healthy")
+        assert (seen["client_pid"], seen["pending"]) == (client, "")
     assert bare_agent.verdicts() == ["healthy", "stale-options", "healthy"]
     assert bare_agent.entries("options-applied") == []
 
 
-def test_options_changed_while_no_agent_ran(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
-) -> None:
+def test_options_changed_while_no_agent_ran(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     client = begin(bare_agent, shared_volume)
-    job = start_job()
-    bare_agent.stop()
-    bare_agent.configure(config(shared_volume.name, options=NEW))
-    bare_agent.host.systemctl("start", UNIT)
-    assert bare_agent.await_verdict("stale-options")["client_pid"] == client
-    assert job.stop().failures == []
+    with training(bare_agent.machine):
+        bare_agent.stop()
+        bare_agent.configure(config(shared_volume.name, options=NEW))
+        bare_agent.host.systemctl("start", UNIT)
+        assert bare_agent.await_verdict("stale-options")["client_pid"] == client
     bare_agent.await_log("options-applied")
     assert bare_agent.await_verdict("healthy")["client_pid"] != client

@@ -4,7 +4,7 @@ from tests.lab import faults
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, config
-from tests.system.training import training
+from tests.system.training import REPLACED, training
 
 
 def test_a_client_that_is_refused(agent: Agent, volume: Volume) -> None:
@@ -33,7 +33,7 @@ def test_a_client_that_is_refused_later_on(agent: Agent, volume: Volume) -> None
     agent.configure(config(volume.name))
     agent.start()
     agent.await_verdict("healthy")
-    with training(agent.machine, reopen=True) as job:
+    with training(agent.machine, reopen=True, may_fail=REPLACED) as job:
         with faults.auth_refused(volume):
             # Some clients end themselves, and then the mount vanishes from under the job.
             agent.await_verdict("absent", "no-quorum")

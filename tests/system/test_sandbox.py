@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import subject
+from tests.lab.client import FUSECTL
 from tests.lab.host import Host
 from tests.lab.shell import LabError, until
 from tests.lab.volume import Volume
@@ -85,7 +86,7 @@ FORBIDDEN: Mapping[str, tuple[str, ...]] = {
     "make a mount namespace": ("EPERM", "RestrictNamespaces=yes"),
     "run in real time": ("EPERM", "RestrictRealtime=yes"),
     "change personality": ("EPERM", "LockPersonality=yes"),
-    "map writable code": ("EPERM", "MemoryDenyWriteExecute=yes"),
+    "map writable code": ("EPERM or EACCES", "MemoryDenyWriteExecute=yes"),
     "run foreign code": ("SIGSYS", "SystemCallArchitectures=native"),
     "mount": ("EPERM", "SystemCallFilter=@system-service", "SystemCallErrorNumber=EPERM"),
     "kill a stranger": ("EPERM",),
@@ -110,7 +111,6 @@ NEEDED: Mapping[str, tuple[str, str]] = {
     "CapabilityBoundingSet=CAP_LINUX_IMMUTABLE": ("guard", "refused"),
     "CapabilityBoundingSet=CAP_SYS_PTRACE": ("what strangers hold", "'cwd': ''"),
     "ReadWritePaths=-/usr/local": ("write on others from before", "Read-only file system"),
-    "ReadWritePaths=-/sys/fs/fuse/connections": ("abort and detach", "False"),
     "RestrictAddressFamilies=AF_UNIX": ("mount", "bus can't be reached"),
     "RestrictAddressFamilies=AF_INET": ("servers", "unreachable"),
     "RestrictAddressFamilies=AF_INET6": ("listen", "not supported"),
@@ -234,7 +234,7 @@ def test_all_steps_and_acts_are_looked_at(
 @shows(*(setting for _, *settings in FORBIDDEN.values() for setting in settings))
 @pytest.mark.parametrize("act", FORBIDDEN)
 def test_the_sandbox_forbids(acts: dict[str, str], acts_outside: dict[str, str], act: str) -> None:
-    assert acts[act] == FORBIDDEN[act][0]
+    assert acts[act] in FORBIDDEN[act][0].split(" or ")
     assert acts_outside[act] == ("exit 42" if act == "run foreign code" else "done")
 
 
@@ -242,18 +242,23 @@ def test_the_sandbox_forbids(acts: dict[str, str], acts_outside: dict[str, str],
 @pytest.mark.parametrize("permission", NEEDED)
 def test_every_permission_is_needed(stage: Stage, permission: str) -> None:
     step, failure = NEEDED[permission]
-    before = ("mount",) if step == "abort and detach" else ()
-    done = stage.work(*before, step, service=without(permission))
-    assert failure in str(done[step])
+    assert failure in str(stage.work(step, service=(without(permission),))[step])
 
 
-def without(permission: str) -> tuple[str, ...]:
-    """The lines that take one word of a list away again."""
+def without(permission: str) -> str:
+    """The line that takes one word of a list away again."""
     key, _, word = permission.partition("=")
-    if key != "ReadWritePaths":
-        return (f"{key}=~{word}",)
-    others = [p for p in NEEDED if p.startswith(key) and p != permission]
-    return (f"{key}=", *others)
+    return f"{key}=" if key == "ReadWritePaths" else f"{key}=~{word}"
+
+
+@shows("ReadWritePaths=-/sys/fs/fuse/connections")
+def test_the_abort_switch_is_needed_where_sys_is_read_only(stage: Stage) -> None:
+    """ProtectKernelTunables= means fusectl, too, with systemd 252 though not with 257."""
+    alone = ["systemd-run", "--wait", "--pipe", "--quiet", "--property=ProtectKernelTunables=yes"]
+    shown = ["findmnt", "--noheadings", "--output=VFS-OPTIONS", FUSECTL]
+    writable_anyway = stage.host.run([*alone, *shown]).stdout.startswith("rw")
+    done = stage.work("mount", "abort and detach", service=("ReadWritePaths=",))
+    assert done["abort and detach"] is writable_anyway
 
 
 @pytest.mark.parametrize("setting", LEFT_OUT)
@@ -273,7 +278,6 @@ def test_a_hidden_proc_would_hide_nothing(stage: Stage) -> None:
 def test_the_process_has_these_powers_and_no_other(stage: Stage) -> None:
     bounding = sum(1 << number for number in CAPABILITIES.values())
     expected = {
-        "CapInh": 0,
         "CapPrm": bounding,
         "CapEff": bounding,
         "CapBnd": bounding,

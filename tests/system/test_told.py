@@ -2,16 +2,13 @@
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.lab import faults
-from tests.lab.jobs import RunningJob
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UNIT, UnitAgent, config
 
-StartJob = Callable[..., RunningJob]
 SECRET = "hunter2-token"  # noqa: S105
 
 
@@ -20,9 +17,7 @@ def test_the_journal_has_native_fields_and_explains_itself(
 ) -> None:
     host = bare_agent.host
     host.run(["journalctl", "--update-catalog"])
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
+    bare_agent.begin(config(shared_volume.name))
     with faults.client_killed(host, "/mnt/a"):
         bare_agent.await_log("recovered")
     entries = [e for e in host.journal(UNIT, bare_agent.cursor) if "GLUSTER_ML_EVENT" in e]
@@ -42,9 +37,7 @@ def test_the_journal_has_native_fields_and_explains_itself(
     assert "The mount a" in shown
 
 
-def test_no_process_arguments_and_no_secrets(
-    bare_agent: UnitAgent, shared_volume: Volume, start_job: StartJob
-) -> None:
+def test_no_process_arguments_and_no_secrets(bare_agent: UnitAgent, shared_volume: Volume) -> None:
     host = bare_agent.host
     now = "{new_options: now}"
     bare_agent.configure(config(shared_volume.name, recovery=now))
@@ -73,9 +66,7 @@ HOLD = "import sys, time; f = open(sys.argv[1], 'w'); time.sleep(600)"
 
 
 def test_foreign_text_is_escaped(bare_agent: UnitAgent, shared_volume: Volume) -> None:
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
+    bare_agent.begin(config(shared_volume.name))
     evil = "lid\n\x1b[31mPRIORITY=0"
     bare_agent.machine.run(["mount", "-t", "tmpfs", evil, "/mnt/a"])
     bare_agent.await_verdict("foreign")
@@ -110,9 +101,7 @@ def test_nobody_but_the_agent_can_speak_for_it(
     bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     host = bare_agent.host
-    bare_agent.configure(config(shared_volume.name))
-    bare_agent.start()
-    bare_agent.await_verdict("healthy")
+    bare_agent.begin(config(shared_volume.name))
     agent = host.process(bare_agent.pid())
     children = Path(f"/proc/{agent.pid}/task/{agent.pid}/children").read_text().split()
     assert children

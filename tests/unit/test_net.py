@@ -45,6 +45,14 @@ def outcomes(found: dict[str, Contact]) -> dict[str, Outcome]:
     return {server: contact.outcome for server, contact in found.items()}
 
 
+async def ended_early(race: ServerRace, servers: tuple[str, ...], port: int) -> dict[str, Outcome]:
+    """The outcomes of a race that did not last until its deadline."""
+    started = time.monotonic()
+    found = await race.race(servers, port, PATIENCE)
+    assert time.monotonic() - started < PATIENCE / 2
+    return outcomes(found)
+
+
 def test_the_preferred_one_that_answers_ends_the_race() -> None:
     async def body(race: ServerRace) -> None:
         with listening("127.0.0.1") as port, listening("127.0.0.2", port, silent=True):
@@ -61,10 +69,8 @@ def test_the_preferred_one_that_answers_ends_the_race() -> None:
 def test_a_silent_preferred_one_is_waited_for_only_a_moment() -> None:
     async def body(race: ServerRace) -> None:
         with listening("127.0.0.1") as port, listening("127.0.0.2", port, silent=True):
-            started = time.monotonic()
-            found = await race.race(("127.0.0.2", "127.0.0.3", "127.0.0.1"), port, PATIENCE)
-            assert time.monotonic() - started < PATIENCE / 2
-            assert outcomes(found) == {
+            servers = ("127.0.0.2", "127.0.0.3", "127.0.0.1")
+            assert await ended_early(race, servers, port) == {
                 "127.0.0.2": Outcome.LATE,
                 "127.0.0.3": Outcome.REFUSED,
                 "127.0.0.1": Outcome.ANSWERED,
@@ -89,10 +95,8 @@ def test_all_that_fail_end_it_before_the_deadline() -> None:
     async def body(race: ServerRace) -> None:
         with listening("127.0.0.1") as port:
             pass
-        started = time.monotonic()
-        found = await race.race(("127.0.0.2", "::1", "fe80::1%nosuch"), port, PATIENCE)
-        assert time.monotonic() - started < PATIENCE / 2
-        assert outcomes(found) == {
+        servers = ("127.0.0.2", "::1", "fe80::1%nosuch")
+        assert await ended_early(race, servers, port) == {
             "127.0.0.2": Outcome.REFUSED,
             "::1": Outcome.REFUSED,
             "fe80::1%nosuch": Outcome.UNRESOLVABLE,

@@ -36,13 +36,13 @@ def test_no_process_to_be_had_is_the_agents_trouble(tmp_path: Path) -> None:
         await until(lambda: looking.look(100.0).probe, "an answer")
         for error in (OSError(11, "no process to be had"), ChildGone("worker probe ended")):
             world.spawn_error = error
-            looking._child = None
+            looking._prober._child = None
             facts = looking.look(1e6)
             assert facts.blind_since is not None
             assert str(error) in looking.look(1e6).blind_why
             assert facts.pending_since is None
         world.spawn_error = None
-        looking._probe_at = 0.0
+        looking._prober.next_at = 0.0
         await until(lambda: looking.look(1e6).blind_since is None, "it sees again")
         looking.close()
 

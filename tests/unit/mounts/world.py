@@ -7,15 +7,15 @@ the servers are played.
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import Client, ClientState, Holder, MountEntry, MountStatus, ProcessId, Verdict
-from agent.mounts.edges import NO_FIELDS, Edges, Settings, from_config
+from agent.model import Client, ClientState, Holder, MountEntry, MountStatus, ProcessId
+from agent.mounts.edges import Edges, Settings, from_config
 from agent.mounts.records import Records
 from agent.system.mounthost import MountRequest, Unit
 from agent.system.net import Contact, Outcome
@@ -45,14 +45,7 @@ class Report:
         self.status: dict[str, MountStatus] = {}
 
     def emit(
-        self,
-        event: Event,
-        message: str,
-        *,
-        mount: str | None = None,
-        verdict: Verdict | None = None,
-        error: BaseException | None = None,
-        fields: Mapping[str, str | int] = NO_FIELDS,
+        self, event: Event, message: str, *, error: BaseException | None = None, **_: object
     ) -> None:
         self.events.append((event, message + (f": {error!r}" if error else "")))
 
@@ -82,6 +75,7 @@ class World:
     held_by: list[Holder] = field(default_factory=list)
     later: float = 0.0
     strays: int = 0
+    asked: list[MountRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.report = Report()
@@ -101,6 +95,7 @@ class World:
             wall=time.time,
             jitter=lambda: 0.0,
             write_name="host-1",
+            log_dir=self.directory / "logs",
         )
 
     def table(self) -> tuple[MountEntry, ...]:
@@ -123,6 +118,7 @@ class World:
         return None
 
     async def mount(self, request: MountRequest, timeout: float) -> None:
+        self.asked.append(request)
         self._do("mount")
         self.layers.append(replace(OURS, source=request.source))
 
