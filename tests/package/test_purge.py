@@ -11,13 +11,8 @@ from tests.package.apt import NAME, apt, conf, version
 from tests.package.deb import field
 from tests.system.agents import CONFIG, UNIT, UnitAgent, config
 
-NOTHING_LEFT = (
-    "/etc/gluster-ml",
-    "/var/lib/gluster-ml",
-    "/run/gluster-ml",
-    "/var/log/gluster-ml",
-    "/usr/lib/gluster-ml-agent",
-)
+STATE = ("/var/lib/gluster-ml", "/run/gluster-ml", "/var/log/gluster-ml")
+NOTHING_LEFT = (*STATE, "/etc/gluster-ml", "/usr/lib/gluster-ml-agent")
 
 
 def test_purge_with_a_mount_in_use(
@@ -102,6 +97,9 @@ def test_nothing_is_left_after_purge(virgin: Host, package: Path, store: Volume)
         agent = UnitAgent(virgin)
         agent.configure(config(store.name))
         agent.await_verdict("healthy")
+        meanwhile = "\n".join(paths.changes(before, paths.all_of(virgin)))
+        for path in (CONFIG, "/var/lib/systemd/catalog/database", *STATE):
+            assert path in meanwhile
         apt(virgin, "purge", NAME)
         virgin.release()
         virgin.run(["rmdir", "/mnt/a"])
