@@ -13,7 +13,7 @@ from tests.lab.shell import until
 from tests.lab.subject import REPOSITORY
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, UnitAgent, config
-from tests.system.training import training
+from tests.system.training import REPLACED, training
 
 RULE = REPOSITORY / "packaging/deb/debian/gluster-ml-agent.logrotate"
 RULE_PATH = "/etc/logrotate.d/gluster-ml-agent"
@@ -99,7 +99,7 @@ def test_no_log_keeps_a_mount_from_being_made(
     assert quick_agent.await_verdict("healthy")["client_log"] == there
     (told,) = quick_agent.entries("finding")
     assert f"logs to {there}" in told.message
-    with training(machine, reopen=True) as job:
+    with training(machine, reopen=True, may_fail=REPLACED) as job:
         faults.client_killed(machine, "/mnt/a").begin()
         quick_agent.await_log("recovered")
         job.await_records(5)
