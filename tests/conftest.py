@@ -34,7 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     package = subject.package()
     if package and config.getoption("release") == base.RELEASE:
         # What tests import of the agent is then the package's, too.
-        sys.path.insert(0, f"{subject.unpacked(package)}{subject.BUNDLE}")
+        sys.path.insert(0, subject.modules(package))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,8 +16,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 VARIABLE = "GLUSTER_ML_PACKAGE"
 UNIT = "gluster-ml-agent.service"
 PROGRAM = "/usr/bin/gluster-ml-agent"
-BUNDLE = "/usr/lib/gluster-ml-agent"
-"""Where a package has its Python modules."""
 TREES = REPOSITORY / "build/unpacked"
 
 
@@ -37,10 +35,16 @@ def program() -> str:
 
 
 def python() -> list[str]:
-    """An interpreter, on every machine of the lab, that imports the agent under test."""
-    if package():
-        return ["/usr/bin/env", f"PYTHONPATH={BUNDLE}", "/usr/bin/python3", "-S"]
-    return [str(REPOSITORY / ".venv/bin/python")]
+    """An interpreter that imports the agent under test; on every machine, installed or not."""
+    found = package()
+    if found is None:
+        return [str(REPOSITORY / ".venv/bin/python")]
+    return ["/usr/bin/env", f"PYTHONPATH={modules(found)}", "/usr/bin/python3", "-S"]
+
+
+def modules(package: Path) -> str:
+    """The folder with the package's Python modules, unpacked."""
+    return f"{unpacked(package)}/usr/lib/gluster-ml-agent"
 
 
 def unit() -> Path:

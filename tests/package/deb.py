@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tests.lab.shell import run
-from tests.lab.subject import BUNDLE
 
 
 def field(package: Path, name: str) -> str:
@@ -22,7 +21,7 @@ def successor(package: Path, version: str, folder: Path, change: Callable[[Path]
     _replace(
         tree / "DEBIAN/control", f"Version: {field(package, 'Version')}", f"Version: {version}"
     )
-    module = tree / BUNDLE.lstrip("/") / "agent/__init__.py"
+    module = tree / "usr/lib/gluster-ml-agent/agent/__init__.py"
     (line,) = [line for line in module.read_text().splitlines() if line.startswith("__version__")]
     _replace(module, line, f'__version__ = "{version}"')
     change(tree)

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from tests.lab import faults
 from tests.lab.host import Host
 from tests.lab.jobs import RunningJob
 from tests.lab.volume import Volume
@@ -11,13 +12,8 @@ from tests.package.apt import NAME, apt, conf, version
 from tests.package.deb import field
 from tests.system.agents import CONFIG, UNIT, UnitAgent, config
 
-NOTHING_LEFT = (
-    "/etc/gluster-ml",
-    "/var/lib/gluster-ml",
-    "/run/gluster-ml",
-    "/var/log/gluster-ml",
-    "/usr/lib/gluster-ml-agent",
-)
+STATE = ("/var/lib/gluster-ml", "/run/gluster-ml", "/var/log/gluster-ml")
+NOTHING_LEFT = (*STATE, "/etc/gluster-ml", "/usr/lib/gluster-ml-agent")
 
 
 def test_purge_with_a_mount_in_use(
@@ -41,6 +37,24 @@ def test_purge_with_a_mount_in_use(
     machine.unmount("/mnt/a")
     machine.run(["touch", "/mnt/a/written-below"])  # the guard is gone, though it was covered
     machine.run(["rm", "/mnt/a/written-below"])
+
+
+def test_a_hung_mount_holds_up_neither_reinstallation_nor_purge(
+    machine: Host, agent: UnitAgent, store: Volume
+) -> None:
+    agent.configure(config(store.name))
+    agent.await_verdict("healthy")
+    client = machine.glusterfs("/mnt/a")
+    with faults.client_frozen(machine, "/mnt/a"):
+        agent.await_verdict("slow")
+        before = agent.pid()
+        apt(machine, "install", "--reinstall", NAME)
+        assert agent.pid() not in (0, before)
+        agent.await_verdict("slow")
+        apt(machine, "purge", NAME)
+        assert [path for path in NOTHING_LEFT if machine.path(path).exists()] == []
+    machine.await_io("/mnt/a")
+    assert machine.glusterfs("/mnt/a") == client
 
 
 def test_removed_and_installed_again_under_a_job(
@@ -102,6 +116,9 @@ def test_nothing_is_left_after_purge(virgin: Host, package: Path, store: Volume)
         agent = UnitAgent(virgin)
         agent.configure(config(store.name))
         agent.await_verdict("healthy")
+        meanwhile = "\n".join(paths.changes(before, paths.all_of(virgin)))
+        for path in (CONFIG, "/var/lib/systemd/catalog/database", *STATE):
+            assert path in meanwhile
         apt(virgin, "purge", NAME)
         virgin.release()
         virgin.run(["rmdir", "/mnt/a"])
