@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab import faults
+from tests.lab import faults, subject
 from tests.lab.client import Mounts
 from tests.lab.host import UNITS, Host
 from tests.lab.shell import until
 from tests.lab.subject import REPOSITORY
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, UnitAgent, config
-from tests.system.training import training
+from tests.system.training import REPLACED, training
 
 RULE = REPOSITORY / "packaging/deb/debian/gluster-ml-agent.logrotate"
+RULE_PATH = "/etc/logrotate.d/gluster-ml-agent"
 SERVICE = "gluster-ml-agent-logrotate.service"
 TIMER = "gluster-ml-agent-logrotate.timer"
 SIZE = 20 << 20
@@ -30,17 +31,19 @@ def renamed(text: str, name: str) -> str:
 
 def rotate(machine: Mounts, *arguments: str) -> str:
     """Run logrotate as its timer does; what it says."""
-    machine.write("/etc/logrotate.d/gluster-ml-agent", RULE.read_text())
-    rule = ["--state", "/run/logrotate.status", "/etc/logrotate.d/gluster-ml-agent"]
-    done = machine.run(["logrotate", *arguments, *rule], timeout=120)
+    machine.write(RULE_PATH, RULE.read_text())
+    argv = ["logrotate", *arguments, "--state", "/run/logrotate.status", RULE_PATH]
+    done = machine.run(argv, timeout=120)
     return done.stdout + done.stderr
 
 
-def add_units(host: Host, *names: str) -> None:
-    """Units that the package has beside the agent's own."""
-    for name in names:
-        host.write(f"{UNITS}/{name}", (REPOSITORY / "systemd" / name).read_text())
-    host.systemctl("daemon-reload")
+def install_rotation(host: Host) -> None:
+    """The rule and the timer of the checkout; a package has brought its own."""
+    if subject.package() is None:
+        host.write(RULE_PATH, RULE.read_text())
+        for name in (SERVICE, TIMER):
+            host.write(f"{UNITS}/{name}", (REPOSITORY / "systemd" / name).read_text())
+        host.systemctl("daemon-reload")
 
 
 def test_a_log_a_mount(agent: Agent, volume: Volume) -> None:
@@ -96,7 +99,7 @@ def test_no_log_keeps_a_mount_from_being_made(
     assert quick_agent.await_verdict("healthy")["client_log"] == there
     (told,) = quick_agent.entries("finding")
     assert f"logs to {there}" in told.message
-    with training(machine, reopen=True) as job:
+    with training(machine, reopen=True, may_fail=REPLACED) as job:
         faults.client_killed(machine, "/mnt/a").begin()
         quick_agent.await_log("recovered")
         job.await_records(5)
@@ -141,9 +144,10 @@ def test_the_timers_service_keeps_the_logs_small(
     bare_agent.start()
     bare_agent.await_verdict("healthy")
     log, client = host.path(LOG), host.glusterfs("/mnt/a")
-    add_units(host, TIMER, SERVICE)
-    host.systemctl("start", SERVICE)  # there is no rule yet
-    host.write("/etc/logrotate.d/gluster-ml-agent", RULE.read_text())
+    install_rotation(host)
+    host.run(["mv", RULE_PATH, "/run/rule"])
+    host.systemctl("start", SERVICE)  # an administrator may have removed the rule
+    host.run(["mv", "/run/rule", RULE_PATH])
     until(lambda: host.run(["ls", "/mnt/a"]) and log.stat().st_size > 1 << 20, 240, "it logs")
     # The rest is not the client's, but needs less time.
     host.run(["sh", "-c", f"yes | head -c {SIZE} >> {LOG}"])
@@ -162,9 +166,9 @@ def test_the_timers_service_keeps_the_logs_small(
 
 
 def test_the_timer_is_well_formed(shared_host: Host) -> None:
-    add_units(shared_host, SERVICE, TIMER)
-    paths = [f"{UNITS}/{name}" for name in (SERVICE, TIMER)]
-    said = shared_host.run(["systemd-analyze", "verify", "--man=no", *paths])
+    shared_host.install_agent()
+    install_rotation(shared_host)
+    said = shared_host.run(["systemd-analyze", "verify", "--man=no", SERVICE, TIMER])
     assert said.stdout + said.stderr == ""
     shared_host.systemctl("enable", "--now", TIMER)
     assert shared_host.unit(TIMER, "Triggers", "NextElapseUSecRealtime")["Triggers"] == SERVICE
