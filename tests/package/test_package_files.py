@@ -15,6 +15,8 @@ SYSTEM = {
     "/etc/profile.d/gluster-ml-agent.sh",
     *PROGRAMS,
     "/usr/lib/systemd/system/gluster-ml-agent.service",
+    "/usr/lib/systemd/system/gluster-ml-agent-logrotate.service",
+    "/usr/lib/systemd/system/gluster-ml-agent-logrotate.timer",
     "/usr/lib/systemd/catalog/gluster-ml-agent.catalog",
     "/usr/share/bash-completion/completions/gluster-ml-agent",
     "/usr/share/man/man5/agent.yaml.5.gz",
