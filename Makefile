@@ -75,7 +75,7 @@ lock: venv ## pin the libraries that the package bundles, with their hashes
 		packaging/deb/requirements.txt
 
 .PHONY: demo
-demo: venv ## real faults and recoveries on a real cluster, told as they happen; 2 minutes
+demo: venv ## real faults and recoveries on a real cluster, told as they happen; 1 minute
 	$(BIN)/python -m tests.demo
 
 .PHONY: bench
@@ -97,6 +97,8 @@ build/deb/%:
 
 .PHONY: release
 release: ## VERSION=0.2.0: commit, tag, build both packages and the repository; KEY=FINGERPRINT
+	@test -n "$$KEY" || { echo "release: no KEY=FINGERPRINT, of the key that signs the repository;" \
+		"gpg --list-secret-keys shows yours" >&2; exit 1; }
 	$(PYTHON) packaging/deb/release.py "$$VERSION" -- $(RELEASE_BUILD)
 
 .PHONY: release-build
