@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # What the lab, the tests and the apt repository need of Debian; installed only where it is missing.
 PACKAGES := python3-venv glusterfs-server glusterfs-client iproute2 nftables util-linux procps \
 	systemd-container debootstrap dbus e2fsprogs logrotate strace git dpkg-dev reprepro gnupg man-db \
-	groff-base mandoc
+	groff-base mandoc lintian
 PYTEST := $(BIN)/pytest
 
 .PHONY: help

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from agent import __version__
 from agent.cli import exits
 from agent.config import durations
+from agent.environment.forms import Form
 from agent.health.text import clean
 from agent.model import Verdict
 
@@ -59,6 +60,14 @@ _RESUME = """\
 End a pause: the agent looks after the mount again, and repairs at once what is
 wrong with it. For root."""
 
+_ENV = f"""\
+Print the variables that the configuration gives to jobs, with paths on the
+mounts: for a shell (eval "$({PROGRAM} env)"), for EnvironmentFile= of a unit,
+or for --env-file of Docker and Podman.
+
+Login shells have them already. It needs neither root nor the agent, and touches
+no mount. While the file is invalid, what was in force before is printed."""
+
 
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **changes: Any) -> None:
@@ -72,7 +81,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole grammar. Metavars are MOUNT, FILE or DURATION: the completion goes by them."""
+    """The whole grammar. The completion goes by the metavars MOUNT and FILE."""
     top = _Parser(prog=PROGRAM, description=_TOP, epilog=_BEGIN)
     top.add_argument(
         "--version",
@@ -112,6 +121,15 @@ def parser() -> argparse.ArgumentParser:
     )
     _add_mount(command("pause", "pause", "for maintenance: only watch a mount", _PAUSE))
     _add_mount(command("resume", "pause", "end a pause", _RESUME))
+    env = command("env", "env", "print the environment for jobs", _ENV)
+    env.add_argument(
+        "--format",
+        metavar="FORMAT",
+        choices=[form.value for form in Form],
+        default=Form.SH.value,
+        help=f"{', '.join(Form)}; default: {Form.SH}",
+    )
+    env.add_argument("--mount", metavar="MOUNT", help="of this one only; default: of all")
     return top
 
 

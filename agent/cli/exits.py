@@ -48,6 +48,10 @@ COMMANDS: dict[str, dict[int, str]] = {
     },
     "pause": {0: "the agent only watches the mount now", FAILED: "it could not be done"},
     "resume": {0: "the agent looks after the mount again", FAILED: "it could not be done"},
+    "env": {
+        0: "the environment is printed, be it empty",
+        FAILED: "no mount has that name, or there is no valid configuration and none was in force",
+    },
 }
 """By command: what each of its own exit codes means."""
 

@@ -10,9 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationInfo,
     field_serializer,
@@ -21,18 +19,18 @@ from pydantic import (
 
 from agent.config import durations, names, options_check, places
 from agent.config.durations import Between
+from agent.config.environment_schema import InnerPath, Variable
+from agent.config.identities_schema import IdentitiesConfig
+from agent.config.layout_schema import LayoutConfig
 from agent.config.options_table import OptionValue
-from agent.config.problems import Several
+from agent.config.problems import Place, Several
+from agent.config.strict import FREEZE, KEY, THAW, Strict
 
 GLUSTERD_PORT = 24007
 """The port of glusterd, from which a client fetches its volfile (gluster's own default)."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class ProbeConfig(_Model):
+class ProbeConfig(Strict):
     """How often a mount is tried, and when an answer counts as late. Seconds."""
 
     interval: Annotated[
@@ -47,7 +45,7 @@ class ProbeConfig(_Model):
     ] = 10.0
 
 
-class RecoveryConfig(_Model):
+class RecoveryConfig(Strict):
     """What the agent may do to a live client. hung_after: seconds, None for auto."""
 
     hung: Annotated[
@@ -74,7 +72,7 @@ class RecoveryConfig(_Model):
     ] = "when-idle"
 
 
-class MountConfig(_Model):
+class MountConfig(Strict):
     """One mount. servers: preferred first, IPv6 without brackets, none twice.
 
     options: in the order of the file, canonical: flags are bool, numbers int or float, what has
@@ -120,6 +118,19 @@ class MountConfig(_Model):
             " rather than fill the local disk while nothing is mounted."
         ),
     ] = True
+    layout: Annotated[
+        LayoutConfig | None,
+        Field(description="Directories of the volume that the agent makes and keeps."),
+    ] = None
+    environment: Annotated[
+        Mapping[Variable, InnerPath],
+        FREEZE,
+        THAW,
+        Field(
+            validate_default=True,
+            description="Variables for jobs: names in capitals, and paths below the mount's.",
+        ),
+    ] = {}
 
     @field_validator("options", mode="plain")
     @classmethod
@@ -142,6 +153,29 @@ class MountConfig(_Model):
             raise Several([(("hung_after",), f"must be longer than probe.timeout ({limit})")])
         return value
 
+    @field_validator("layout", mode="after")
+    @classmethod
+    def _layout_is_possible(
+        cls, value: LayoutConfig | None, info: ValidationInfo
+    ) -> LayoutConfig | None:
+        options = info.data.get("options")
+        if value is None or options is None:
+            return value
+        found: list[tuple[Place, str]] = []
+        read_only = next((option for option in ("ro", "worm") if option in options), None)
+        if read_only:
+            found.append(((KEY,), f"is not possible with the mount option {read_only}; remove one"))
+        if "acl" not in options:
+            given = {("defaults", "acl"): value.defaults.acl} | {
+                ("directories", path, "acl"): directory.acl
+                for path, directory in value.directories.items()
+            }
+            why = "needs the mount option acl; add acl: true to options"
+            found += [(place, why) for place, entries in given.items() if entries]
+        if found:
+            raise Several(found)
+        return value
+
     @property
     def volume_name(self) -> str:
         """The Gluster volume, without the sub-directory."""
@@ -158,7 +192,7 @@ class MountConfig(_Model):
         return "ro" in self.options or "worm" in self.options
 
 
-class HealthConfig(_Model):
+class HealthConfig(Strict):
     """How the agent reports."""
 
     log_level: Annotated[
@@ -167,23 +201,19 @@ class HealthConfig(_Model):
     ] = "info"
 
 
-class Config(_Model):
+class Config(Strict):
     """All of agent.yaml. mounts: in the order of the file, by their names."""
 
     mounts: Annotated[
         Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig],
+        FREEZE,
+        THAW,
         Field(
             description="The mounts of this host, by names of yours; {} for none. A name has at"
             " most 64 letters, digits, dots, hyphens and underscores, a letter or digit first."
         ),
     ]
+    identities: Annotated[IdentitiesConfig, Field(description="Who is who on every host.")] = (
+        IdentitiesConfig()
+    )
     health: Annotated[HealthConfig, Field(description="How the agent reports.")] = HealthConfig()
-
-    @field_validator("mounts", mode="after")
-    @classmethod
-    def _frozen(cls, value: Mapping[str, MountConfig]) -> Mapping[str, MountConfig]:
-        return MappingProxyType(dict(value))
-
-    @field_serializer("mounts")
-    def _plain_mounts(self, value: Mapping[str, MountConfig]) -> dict[str, MountConfig]:
-        return dict(value)

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agent
+from agent.config.schema import Config
 from agent.config.watch import watch_directory, watch_file
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers, Moves
 from agent.daemon.reporting import Reporting
+from agent.environment import file as environment
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health import pausefile, statusfile
@@ -173,7 +175,16 @@ class Daemon:
     def _apply(self) -> None:
         config = self._in_force.config
         self._journal.set_level(config.health.log_level)
+        self._export(config)
         self._keepers.apply(config, self._read_paused())
+
+    def _export(self, config: Config) -> None:
+        """Before the mounts are: what jobs are told does not depend on how a mount is."""
+        try:
+            environment.write(self._runtime_dir, config)
+        except OSError as error:
+            path = self._runtime_dir / environment.NAME
+            self._reporting.emit(Event.INTERNAL_ERROR, f"{path} can't be written: {error}")
 
     def _pause_changed(self) -> None:
         self._keepers.pause(self._read_paused())

@@ -12,12 +12,12 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 PLACE = "usr/lib/gluster-ml-agent"
-KEPT = {"METADATA", "WHEEL", "entry_points.txt", "top_level.txt"}
-"""Of a library's dist-info: what importlib.metadata reads."""
+KEPT = {"METADATA"}
+"""Of a library's dist-info: by it a library knows its own version."""
 
-UNUSED = ("bin/*", "yaml/_yaml.*.so")
-"""Commands of libraries are nobody's here, and the agent parses YAML in Python: libyaml, built into
-PyYAML's wheel, would only be one more library in C to keep safe."""
+LIBYAML = "yaml/_yaml.*.so"
+"""The agent parses YAML in Python: libyaml, which PyYAML's wheel has in it, would only be one more
+library in C to keep safe."""
 
 APACHE = "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION"
 COMMON = "The text of Apache-2.0 is in /usr/share/common-licenses/Apache-2.0."
@@ -26,7 +26,8 @@ COMMON = "The text of Apache-2.0 is in /usr/share/common-licenses/Apache-2.0."
 
 def main(directory: Path, copyright_file: Path) -> None:
     """Turn the one directory into a bundle, and tell of it in the copyright file."""
-    for unused in (path for pattern in UNUSED for path in directory.glob(pattern)):
+    shutil.rmtree(directory / "bin", ignore_errors=True)  # commands of libraries, nobody's here
+    for unused in directory.glob(LIBYAML):
         unused.unlink()
     found = sorted(directory.glob("*.dist-info"))
     if not found:

@@ -1,5 +1,6 @@
 """The keys of agent.yaml as the schema has them: type, range, default and description of each."""
 
+import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator
 from pydantic.fields import FieldInfo
 
 from agent.config import durations
+from agent.config.later import LATER, NAME
 from agent.config.schema import Config
 
 REQUIRED = "required"
@@ -37,6 +39,8 @@ def keys(model: type[BaseModel] = Config, below: tuple[str, ...] = ()) -> Iterat
     """All keys of a model, each mapping followed by its own keys."""
     for name, field in model.model_fields.items():
         place = (*below, name)
+        if place in LATER:
+            continue
         yield Key(place, _kind(field), _default(field), field.description or "")
         inner, step = _inner(field.annotation)
         if inner:
@@ -45,10 +49,18 @@ def keys(model: type[BaseModel] = Config, below: tuple[str, ...] = ()) -> Iterat
 
 def _inner(annotation: object) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
     """The model that a mapping holds, and what stands between the key and the model's own."""
+    annotation = _without_none(annotation)
     if _is_model(annotation):
         return annotation, ()
     value = (*typing.get_args(annotation), None)[1] if _is_mapping(annotation) else None
-    return (value, ("NAME",)) if _is_model(value) else (None, ())
+    return (value, (NAME,)) if _is_model(value) else (None, ())
+
+
+def _without_none(annotation: object) -> object:
+    """What an optional section holds if it is there."""
+    left = [part for part in typing.get_args(annotation) if part is not type(None)]
+    is_optional = isinstance(annotation, types.UnionType) and len(left) == 1
+    return left[0] if is_optional else annotation
 
 
 def _is_model(annotation: object) -> typing.TypeGuard[type[BaseModel]]:
@@ -61,10 +73,12 @@ def _is_mapping(annotation: object) -> bool:
 
 def _kind(field: FieldInfo) -> str:
     """Raises TypeError for a type that it has no words for yet."""
-    annotation = field.annotation
+    annotation = _without_none(field.annotation)
     between = _between(field)
     if between:
         return str(between)
+    if isinstance(field.json_schema_extra, dict):
+        return str(field.json_schema_extra["kind"])
     if typing.get_origin(annotation) is typing.Literal:
         *most, last = typing.get_args(annotation)
         return f"{', '.join(most)} or {last}"

@@ -16,6 +16,7 @@ from .subject import REPOSITORY
 
 UNITS = "/etc/systemd/system"
 CATALOG = "/usr/lib/systemd/catalog/gluster-ml-agent.catalog"
+PROFILE = "/etc/profile.d/gluster-ml-agent.sh"
 POLICY = "/usr/sbin/policy-rc.d"
 
 
@@ -137,6 +138,7 @@ class Host(Mounts):
         unit = subject.unit()
         self.run(["ln", "-sfn", subject.program(), subject.PROGRAM])
         self.write(CATALOG, (REPOSITORY / "systemd/gluster-ml-agent.catalog").read_text())
+        self.write(PROFILE, (REPOSITORY / PROFILE.lstrip("/")).read_text())
         self.write(f"{UNITS}/{unit.name}", unit.read_text())
         if seen := subject.seen_by_service():
             drop_in = "\n".join(["[Service]", *seen, ""])

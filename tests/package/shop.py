@@ -59,8 +59,16 @@ class Shop:
         """Add that repository to what the host's apt knows. folder: of sources."""
         if not (self._www / name).exists():
             self._make(name)
-        key = (self._www / GOOD / f"{NAME}.asc").read_text()
-        add_source(host, name, f"http://{self._server.name}/{name}", key, folder)
+        add_source(host, name, f"http://{self._server.name}/{name}", self._key(), folder)
+
+    def copied_to(self, host: Host, place: str, folder: str) -> None:
+        """Copy the good one to the host, and add that copy. folder: of sources."""
+        shutil.copytree(self._www / GOOD, host.path(place))
+        add_source(host, "copy", f"file:{place}", self._key(), folder)
+
+    def _key(self) -> str:
+        """The owner's, as the hosts' administrators have it."""
+        return (self._www / GOOD / f"{NAME}.asc").read_text()
 
     def forgotten_by(self, host: Host, name: str) -> None:
         """Take that repository away from there."""

@@ -1,6 +1,7 @@
 """apt takes nothing from a repository that is not what its owner signed."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -12,11 +13,15 @@ APART = "/root/apart"
 """Where apt keeps what it knows of one repository, apart from all else it knows."""
 
 
-def fetched(machine: Host, shop: Shop, name: str) -> tuple[bool, str]:
-    """Whether apt fetches the package from that repository; all it said."""
-    machine.run(["rm", "-rf", APART])
+@pytest.fixture(autouse=True)
+def apart(machine: Host) -> Iterator[None]:
     machine.run(["mkdir", "-p", f"{APART}/lists/partial"])
-    shop.known_to(machine, name, APART)
+    yield
+    machine.run(["rm", "-r", APART])
+
+
+def fetched(machine: Host) -> tuple[bool, str]:
+    """Whether apt fetches the package from the one repository known there; all it said."""
     places = {
         "Etc::sourcelist": "/dev/null",
         "Etc::sourceparts": APART,
@@ -31,12 +36,21 @@ def fetched(machine: Host, shop: Shop, name: str) -> tuple[bool, str]:
 
 
 def test_what_was_signed_is_fetched(machine: Host, shop: Shop) -> None:
-    there, said = fetched(machine, shop, GOOD)
+    shop.known_to(machine, GOOD, APART)
+    there, said = fetched(machine)
+    assert there, said
+
+
+def test_a_folder_will_do_as_well_as_a_web_server(machine: Host, shop: Shop) -> None:
+    shop.copied_to(machine, "/srv/copy", APART)
+    there, said = fetched(machine)
+    machine.run(["rm", "-r", "/srv/copy"])
     assert there, said
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_what_was_not_signed_is_refused(machine: Host, shop: Shop, name: str) -> None:
-    there, said = fetched(machine, shop, name)
+    shop.known_to(machine, name, APART)
+    there, said = fetched(machine)
     assert not there
     assert re.search(BAD[name], said)

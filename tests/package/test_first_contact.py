@@ -56,6 +56,8 @@ def test_install_edit_one_file_read_the_journal(machine: Host, store: Volume) ->
             "UnitFileState": "enabled",
             "NRestarts": "0",
         }
+        timer = machine.unit(f"{NAME}-logrotate.timer", "ActiveState", "UnitFileState")
+        assert list(timer.values()) == ["active", "enabled"]
         status = machine.unit(UNIT, "StatusText", "MainPID")
         assert status["StatusText"] == f"no mounts configured; edit {CONFIG}"
         assert machine.run(["systemctl", "is-system-running"]).stdout == "running\n"

@@ -12,8 +12,11 @@ PROGRAMS = ["/usr/bin/gluster-ml-agent", "/usr/share/python3/runtime.d/gluster-m
 SYSTEM = {
     "/etc/gluster-ml/agent.yaml",
     "/etc/logrotate.d/gluster-ml-agent",
+    "/etc/profile.d/gluster-ml-agent.sh",
     *PROGRAMS,
     "/usr/lib/systemd/system/gluster-ml-agent.service",
+    "/usr/lib/systemd/system/gluster-ml-agent-logrotate.service",
+    "/usr/lib/systemd/system/gluster-ml-agent-logrotate.timer",
     "/usr/lib/systemd/catalog/gluster-ml-agent.catalog",
     "/usr/share/bash-completion/completions/gluster-ml-agent",
     "/usr/share/man/man5/agent.yaml.5.gz",

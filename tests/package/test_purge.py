@@ -30,6 +30,7 @@ def test_purge_with_a_mount_in_use(
         "LoadState": "not-found",
         "ActiveState": "inactive",
     }
+    assert machine.systemctl("list-unit-files", "--no-legend", f"{NAME}*", check=False) == ""
     assert [path for path in NOTHING_LEFT if machine.path(path).exists()] == []
     assert [p for p in machine.processes() if p.comm.startswith("gluster-ml")] == []
     report = jobs[0].stop()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.environment.forms import Form
 from agent.health import statusfile
 from tests.unit.health.samples import HEALTHY, HUNG, agent_status
 from tests.unit.test_documents import commands
@@ -104,11 +105,24 @@ def test_commands_and_options(bash: Bash) -> None:
 
 def test_mounts_where_one_can_be_named(bash: Bash) -> None:
     names = {HEALTHY.name, HUNG.name}
-    for command in ("status", "wait", "pause", "resume", "status --json", "wait --timeout 2m"):
+    for command in (
+        "status",
+        "wait",
+        "pause",
+        "resume",
+        "status --json",
+        "wait --timeout 2m",
+        "env --mount",
+    ):
         assert bash.offered(f"gluster-ml-agent {command} ") == names
     assert bash.offered(f"gluster-ml-agent wait {HUNG.name[:3]}") == {HUNG.name}
     assert bash.offered("gluster-ml-agent wait --timeout ") == set()
     assert bash.offered(f"gluster-ml-agent wait {HUNG.name} ") == set()
+
+
+def test_the_forms_of_the_environment(bash: Bash) -> None:
+    assert bash.offered("gluster-ml-agent env --format ") == {form.value for form in Form}
+    assert bash.offered("gluster-ml-agent env --format do") == {"docker"}
 
 
 def test_no_agent_no_mounts(bash: Bash, tmp_path: Path) -> None:
