@@ -2,17 +2,18 @@
 PYTHON ?= /usr/bin/python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What the lab and the tests need of Debian; installed only where it is missing.
+# What the lab, the tests and the apt repository need of Debian; installed only where it is missing.
 PACKAGES := python3-venv glusterfs-server glusterfs-client iproute2 nftables util-linux procps \
-	systemd-container debootstrap dbus e2fsprogs strace
+	systemd-container debootstrap dbus e2fsprogs logrotate strace git dpkg-dev reprepro gnupg man-db \
+	groff-base mandoc lintian
 PYTEST := $(BIN)/pytest
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: packages
-packages: ## install what the lab needs of Debian, where it is missing
+packages: ## install what is needed of Debian, where it is missing
 	@dpkg-query -W -f '$${Status}\n' $(PACKAGES) 2>&1 | grep -qv '^install ok installed$$' || exit 0; \
 	export DEBIAN_FRONTEND=noninteractive; \
 	apt-get update -qq && apt-get install -y -qq --no-install-recommends $(PACKAGES)
@@ -27,7 +28,7 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 venv: packages $(VENV)/.ready ## .venv with the agent and the tools for its tests
 
 .PHONY: test
-test: lint types unit lab ## all that a commit must pass
+test: lint types unit lab test-package ## all that a commit must pass
 
 .PHONY: lint
 lint: venv ## ruff, and the floors of the house
@@ -47,13 +48,65 @@ unit: venv ## tests without a cluster
 lab: venv ## tests on a real cluster, with real systemd hosts
 	$(PYTEST) tests/lab tests/system
 
+.PHONY: deb
+deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release
+	packaging/deb/deb $(RELEASE)
+
+RUNNING := $(shell . /etc/os-release && echo $$VERSION_CODENAME)
+
+.PHONY: test-package
+test-package: venv deb ## the package, installed by apt on fresh hosts of this Debian release
+	$(PYTEST) tests/package --package build/deb/$(RUNNING)/*.deb
+
+.PHONY: test-installed
+test-installed: venv deb ## what `make lab` tests of the agent, with the package's
+	$(PYTEST) tests/system --package build/deb/$(RUNNING)/*.deb
+
+.PHONY: test-trixie
+test-trixie: venv deb-trixie ## both on Debian 13, as far as they are about hosts with systemd
+	$(PYTEST) tests/package tests/system --release trixie --package build/deb/trixie/*.deb
+
+.PHONY: lock
+lock: venv ## pin the libraries that the package bundles, with their hashes
+	$(BIN)/pip-compile --quiet --no-header --no-annotate --no-emit-options --no-emit-index-url \
+		--no-emit-find-links --no-emit-trusted-host --strip-extras --generate-hashes \
+		--constraint requirements.txt --output-file packaging/deb/requirements.txt pyproject.toml
+	sed -i '1i # The libraries that the package bundles, at the versions of /requirements.txt; by: make lock' \
+		packaging/deb/requirements.txt
+
 .PHONY: demo
-demo: venv ## real faults and recoveries on a real cluster, told as they happen; 2 minutes
+demo: venv ## real faults and recoveries on a real cluster, told as they happen; 1 minute
 	$(BIN)/python -m tests.demo
 
 .PHONY: bench
 bench: venv ## figures against the native tools, with bounds; 20 minutes; docs/benchmarks.md
 	$(BIN)/python -m tests.bench
+
+# The Debian releases that `make apt-repo` and `make release` are about.
+RELEASES := bookworm trixie
+# What `make release` builds, once the version is committed and tagged.
+RELEASE_BUILD := $(MAKE) release-build
+
+.PHONY: apt-repo
+apt-repo: $(RELEASES:%=build/deb/%) ## a signed apt repository in build/apt, of the packages; KEY=FINGERPRINT
+	$(PYTHON) packaging/deb/aptrepo.py --key="$$KEY" $(RELEASES)
+
+# A package that is there is taken as it is; one of another version is refused.
+build/deb/%:
+	packaging/deb/deb $*
+
+.PHONY: release
+release: ## VERSION=0.2.0: commit, tag, build both packages and the repository; KEY=FINGERPRINT
+	@test -n "$$KEY" || { echo "release: no KEY=FINGERPRINT, of the key that signs the repository;" \
+		"gpg --list-secret-keys shows yours" >&2; exit 1; }
+	$(PYTHON) packaging/deb/release.py "$$VERSION" -- $(RELEASE_BUILD)
+
+.PHONY: release-build
+release-build: $(RELEASES:%=deb-%)
+	$(MAKE) apt-repo
+
+deb-%:
+	$(MAKE) deb RELEASE=$*
 
 .PHONY: clean
 clean: ## remove what the above made in this folder

@@ -5,13 +5,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from agent.cli.exits import INVALID, VALID
 from agent.config.files import load_file
 from agent.config.problems import ConfigInvalid, ConfigUnreadable
 from agent.health.text import clean, plural
 from agent.system import mountinfo
-
-VALID = 0
-INVALID = 1
 
 
 def execute(args: argparse.Namespace) -> int:

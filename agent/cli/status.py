@@ -11,7 +11,7 @@ import time
 from agent.errors import AgentError
 from agent.health import report, statusfile
 from agent.health.text import clean
-from agent.model import AgentStatus
+from agent.model import UNKNOWN, AgentStatus
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def execute(args: argparse.Namespace) -> int:
         # On stdout, as monitoring shows only that; but never where JSON is expected.
         stream = sys.stderr if args.json else sys.stdout
         print(f"{platform.node()}: UNKNOWN: {clean(error, 1000)}", file=stream)
-        return report.UNKNOWN
+        return UNKNOWN
     if args.json:
         print(json.dumps(statusfile.to_dict(status), indent=1))
     else:

@@ -6,11 +6,14 @@ import sys
 import time
 from pathlib import Path
 
+from agent.cli import exits
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
 from agent.model import AgentStatus, MountStatus
+from agent.system import mountinfo
 from agent.system.files import file_state
+from agent.system.links import mount_on_the_way
 
 POLL = 0.2
 """Seconds; a look is one stat of status.json and one read in /proc."""
@@ -28,9 +31,9 @@ NAME_GRACE = 10.0
 class Outcome(enum.IntEnum):
     """What a look found; the value is the exit code if it stays so."""
 
-    USABLE = 0
-    NOT_USABLE = 1
-    NO_AGENT = 3
+    USABLE = exits.USABLE
+    NOT_USABLE = exits.NOT_USABLE
+    NO_AGENT = exits.NO_AGENT
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -100,7 +103,9 @@ class Waiter:
 
     def _is_unread(self, status: AgentStatus, now: float) -> bool:
         """Whether the file was saved so lately that the status speaks of the one before."""
-        state = file_state(status.config.path)
+        path = status.config.path
+        table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+        state = "" if mount_on_the_way(path, table) else file_state(path)
         if state in ("", status.config.seen):
             self._unread_since = None
             return False

@@ -18,6 +18,8 @@ class Part(StrEnum):
     PROBE = "probe"
     RECOVERY = "recovery"
     GUARD = "guard"
+    LAYOUT = "layout"
+    ENVIRONMENT = "environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,8 @@ Change = Removed | Altered | Added
 def diff(old: Config, new: Config) -> tuple[Change, ...]:
     """First all Removed, then Altered, then Added; what did not change is not there.
 
-    A mount is known by volume and path, not by its name. `health` is for the caller to compare.
+    A mount is known by volume and path, not by its name. `identities` and `health` are
+    for the caller to compare.
     """
     before = {_identity(mount): name for name, mount in old.mounts.items()}
     after = {_identity(mount) for mount in new.mounts.values()}
@@ -94,3 +97,7 @@ def _parts(old: MountConfig, new: MountConfig) -> Iterator[Part]:
         yield Part.RECOVERY
     if old.guard != new.guard:
         yield Part.GUARD
+    if old.layout != new.layout:
+        yield Part.LAYOUT
+    if old.environment != new.environment:
+        yield Part.ENVIRONMENT

@@ -1,6 +1,7 @@
 """Durations as people write them: `90s`, `15m`, `2h`, `3d`, `1h30m`."""
 
 import re
+from dataclasses import dataclass
 
 _UNITS = (("d", 86400), ("h", 3600), ("m", 60), ("s", 1))
 _PATTERN = re.compile("".join(rf"(?:(\d{{1,6}}){unit})?" for unit, _ in _UNITS), re.ASCII)
@@ -33,3 +34,31 @@ def text(seconds: float) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts) or "0s"
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The validator of a duration from low to high, in seconds; as text, what documents say of it.
+
+    or_word: what may stand there too, and is read as None.
+    """
+
+    low: float
+    high: float
+    or_word: str = ""
+
+    def __str__(self) -> str:
+        bounds = f"{text(self.low)} to {text(self.high)}"
+        return f"{self.or_word}, or {bounds}" if self.or_word else bounds
+
+    def __call__(self, value: object) -> float | None:
+        """Raises ValueError with a sentence for the user."""
+        if self.or_word and value in (None, self.or_word):
+            return None
+        try:
+            seconds = parse(value)
+        except ValueError as error:
+            raise ValueError(f"{error}, or {self.or_word}" if self.or_word else error) from None
+        if not self.low <= seconds <= self.high:
+            raise ValueError(f"is out of range; it may be {self}")
+        return seconds

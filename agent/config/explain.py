@@ -1,26 +1,35 @@
 """pydantic's findings -> Problems in the words of the user, with line and column."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from agent import __version__
 from agent.config import names
+from agent.config.identities_schema import IdentitiesConfig, RemapConfig, UserConfig
+from agent.config.later import NAME
+from agent.config.layout_schema import DirectoryConfig, DirectoryDefaults, LayoutConfig
 from agent.config.options_table import IGNORED, KNOWN, REFUSED
 from agent.config.problems import Place, Problem, Several
 from agent.config.schema import Config, HealthConfig, MountConfig, ProbeConfig, RecoveryConfig
+from agent.config.strict import KEY
 from agent.config.tree import Tree, dotted
 
 NO_MOUNTS = "mounts: {} says that there are none"
-_NOT_YET = f"is not supported by this version ({__version__}); remove it"
-_LATER: dict[type[BaseModel], frozenset[str]] = {
-    Config: frozenset({"identities"}),
-    MountConfig: frozenset({"layout", "retention", "environment"}),
-    HealthConfig: frozenset({"metrics"}),
+_MODELS: dict[tuple[str, ...], type[BaseModel]] = {
+    ("health",): HealthConfig,
+    ("mounts", NAME): MountConfig,
+    ("mounts", NAME, "probe"): ProbeConfig,
+    ("mounts", NAME, "recovery"): RecoveryConfig,
+    ("mounts", NAME, "layout"): LayoutConfig,
+    ("mounts", NAME, "layout", "defaults"): DirectoryDefaults,
+    ("mounts", NAME, "layout", "directories", NAME): DirectoryConfig,
+    ("identities",): IdentitiesConfig,
+    ("identities", "users", NAME): UserConfig,
+    ("identities", "remap"): RemapConfig,
 }
-"""Keys of the contract that a later version will know."""
+"""What stands where, but for the top of the file."""
 
 _PATH_WORDS = frozenset({"mountpoint", "mount_point", "mount-point", "mount", "target", "where"})
 """What other tools call the path."""
@@ -41,14 +50,9 @@ def problems(error: ValidationError, tree: Tree) -> Iterator[Problem]:
         yield from _one(found, tree)
 
 
-def not_yet(found: Iterable[Problem]) -> list[str]:
-    """Where sections stand that a later version will know."""
-    return [problem.where for problem in found if problem.message == _NOT_YET]
-
-
 def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
     place: Place = found["loc"]
-    if place[-1] == "[key]":
+    if place[-1] == KEY:
         message = str(found["ctx"]["error"])
         yield Problem(*tree.key_at(place[:-1]), dotted(place[:-1]), message)
         return
@@ -64,6 +68,9 @@ def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
         inner = cause.found if isinstance(cause, Several) else (((), str(cause)),)
         for below, message in inner:
             here = (*place, *below)
+            if here[-1] == KEY:
+                yield Problem(*tree.key_at(here[:-1]), dotted(here[:-1]), message)
+                continue
             # What is no option is wrong as a key, all else as a value.
             is_key = place[-1] == "options" and below and below[0] not in KNOWN
             at = tree.key_at(here) if is_key else tree.value_at(here)
@@ -90,8 +97,6 @@ def _type_message(found: ErrorDetails) -> str:
 
 def _unknown_key(place: Place) -> str:
     model, key = _model_at(place[:-1]), str(place[-1])
-    if key in _LATER.get(model, ()):
-        return _NOT_YET
     known = list(model.model_fields)
     if model is MountConfig and key.lower() in _PATH_WORDS:
         return "is no key here; did you mean path?"
@@ -104,15 +109,11 @@ def _unknown_key(place: Place) -> str:
 
 
 def _model_at(place: Place) -> type[BaseModel]:
-    match place:
-        case ("health",):
-            return HealthConfig
-        case ("mounts", _):
-            return MountConfig
-        case ("mounts", _, "probe"):
-            return ProbeConfig
-        case ("mounts", _, "recovery"):
-            return RecoveryConfig
+    for pattern, model in _MODELS.items():
+        if len(pattern) == len(place) and all(
+            part in (NAME, given) for part, given in zip(pattern, place, strict=True)
+        ):
+            return model
     return Config
 
 
@@ -123,6 +124,9 @@ def _example(place: Place) -> str:
         "volume": "model-store",
         "servers": "[node1, node2, node3]",
         "path": "/mnt/model-share",
+        "directories": "{cache: {}}",
+        "uid": "20001",
+        "group": "ml",
     }
     example = examples.get(str(place[-1]))
     return f", e.g. {place[-1]}: {example}" if example else ""

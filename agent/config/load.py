@@ -12,9 +12,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agent.config import explain, names, options_check, places
+from agent.config import between, explain, later, names, options_check, places
+from agent.config.environment_schema import TOKENS_TOO
 from agent.config.problems import ConfigInvalid, Place, Problem
 from agent.config.schema import Config
+from agent.config.strict import KEY
 from agent.config.tree import MAX_BYTES, Tree, TreeInvalid, dotted, read
 from agent.model import MountEntry
 
@@ -69,6 +71,7 @@ def load(
     shape = _shape(tree)
     if shape:
         raise ConfigInvalid(file, sorted([*tree.problems, shape]))
+    refused_by_name = later.take_out(tree)
     try:
         config = Config.model_validate(tree.value)
         found = list(tree.problems)
@@ -77,7 +80,9 @@ def load(
         found = list(explain.problems(error, tree))
         refused = {(problem.line, problem.column, problem.where) for problem in tree.problems}
         found = [p for p in found if (p.line, p.column, p.where) not in refused]
-        found += _outside_of(explain.not_yet(found), tree.problems)
+        found += tree.problems
+    found += refused_by_name
+    found += _between_sections(tree)
     found += _between_mounts(tree, own_paths)
     found += _on_this_host(tree, mount_table, lstat)
     if found or config is None:
@@ -116,13 +121,6 @@ def _shape(tree: Tree) -> Problem | None:
     return None
 
 
-def _outside_of(sections: Sequence[str], found: Sequence[Problem]) -> Iterator[Problem]:
-    """Those that are not inside a section that is to be removed anyway."""
-    for problem in found:
-        if not any(problem.where.startswith(f"{section}.") for section in sections):
-            yield problem
-
-
 def _mounts(tree: Tree) -> Iterator[tuple[Place, dict[str, Any]]]:
     mounts = tree.value.get("mounts") if isinstance(tree.value, dict) else None
     for name, mount in mounts.items() if isinstance(mounts, dict) else ():
@@ -138,6 +136,14 @@ def _paths(tree: Tree) -> dict[str, str]:
         except ValueError:
             continue
     return found
+
+
+def _between_sections(tree: Tree) -> Iterator[Problem]:
+    for place, message in between.problems(tree.value):
+        if place[-1] == KEY:
+            yield Problem(*tree.key_at(place[:-1]), dotted(place[:-1]), message)
+        else:
+            yield _problem(tree, place, message)
 
 
 def _between_mounts(tree: Tree, own_paths: Sequence[str]) -> Iterator[Problem]:
@@ -176,6 +182,15 @@ def _warnings(tree: Tree) -> Iterator[Problem]:
         for option, message in options_check.warnings(mount.get("options")):
             here = (*place, "options", option)
             yield Problem(*tree.key_at(here), dotted(here), message)
+        variables = mount.get("environment")
+        for variable in variables if isinstance(variables, Mapping) else ():
+            if variable in TOKENS_TOO:
+                here = (*place, "environment", variable)
+                message = (
+                    "also holds users' access tokens, and whoever logs in first makes it 0700;"
+                    " HF_HUB_CACHE is the cache alone"
+                )
+                yield Problem(*tree.key_at(here), dotted(here), message)
 
 
 def _problem(tree: Tree, place: Place, message: str) -> Problem:

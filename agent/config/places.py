@@ -15,8 +15,8 @@ _SYSTEM = """/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt
     /run /sbin /srv /sys /tmp /usr /usr/local /var /var/cache /var/lib /var/log /var/spool
     /var/tmp""".split()
 _SYSTEM_TREES = """/bin /boot /dev /etc /lib /lib32 /lib64 /libx32 /proc /sbin /sys /usr
-    /var/lib/gluster-ml /var/lib/glusterd /var/log/glusterfs /run/gluster-ml /run/systemd
-    /run/dbus""".split()
+    /var/lib/gluster-ml /var/lib/glusterd /var/log/gluster-ml /var/log/glusterfs
+    /run/gluster-ml /run/systemd /run/dbus""".split()
 _BREAKS_SHELL = frozenset("*?[]\\\"'`$;&|<>(){}!#^")
 
 _REMOTE = frozenset(

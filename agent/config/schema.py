@@ -10,9 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationInfo,
     field_serializer,
@@ -20,73 +18,119 @@ from pydantic import (
 )
 
 from agent.config import durations, names, options_check, places
+from agent.config.durations import Between
+from agent.config.environment_schema import InnerPath, Variable
+from agent.config.identities_schema import IdentitiesConfig
+from agent.config.layout_schema import LayoutConfig
 from agent.config.options_table import OptionValue
-from agent.config.problems import Several
+from agent.config.problems import Place, Several
+from agent.config.strict import FREEZE, KEY, THAW, Strict
 
 GLUSTERD_PORT = 24007
 """The port of glusterd, from which a client fetches its volfile (gluster's own default)."""
 
 
-def _duration(low: float, high: float) -> BeforeValidator:
-    def within(value: object) -> float:
-        seconds = durations.parse(value)
-        if not low <= seconds <= high:
-            bounds = f"{durations.text(low)} to {durations.text(high)}"
-            raise ValueError(f"is out of range; it may be {bounds}")
-        return seconds
-
-    return BeforeValidator(within)
-
-
-def _hung_after(value: object) -> float | None:
-    if value is None or value == "auto":
-        return None
-    try:
-        seconds = durations.parse(value)
-    except ValueError as error:
-        raise ValueError(f"{error}, or auto") from None
-    if not 1 <= seconds <= 86400:
-        raise ValueError("is out of range; it may be auto, or 1s to 1d")
-    return seconds
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class ProbeConfig(_Model):
+class ProbeConfig(Strict):
     """How often a mount is tried, and when an answer counts as late. Seconds."""
 
-    interval: Annotated[float, _duration(1, 3600)] = 5.0
-    timeout: Annotated[float, _duration(1, 600)] = 10.0
+    interval: Annotated[
+        float,
+        BeforeValidator(Between(1, 3600)),
+        Field(description="How often the mount is tried."),
+    ] = 5.0
+    timeout: Annotated[
+        float,
+        BeforeValidator(Between(1, 600)),
+        Field(description="A later answer makes the mount slow."),
+    ] = 10.0
 
 
-class RecoveryConfig(_Model):
-    """What the agent may do to a live client.
+class RecoveryConfig(Strict):
+    """What the agent may do to a live client. hung_after: seconds, None for auto."""
 
-    hung_after: seconds, None for auto: 2 x the volume's network.ping-timeout + 30 s.
-    """
+    hung: Annotated[
+        Literal["report", "remount"],
+        Field(
+            description="What to do with a client that does not answer. It may still come back, and"
+            " a remount ends the I/O of every process on the mount."
+        ),
+    ] = "report"
+    hung_after: Annotated[
+        float | None,
+        BeforeValidator(Between(1, 86400, or_word="auto")),
+        Field(
+            description="When a late mount counts as hung; longer than probe.timeout. auto is twice"
+            " the volume's network.ping-timeout and 30s."
+        ),
+    ] = None
+    new_options: Annotated[
+        Literal["when-idle", "now", "manual"],
+        Field(
+            description="When changed options are applied: once no process uses the mount, at once"
+            " (under live processes), or only by you."
+        ),
+    ] = "when-idle"
 
-    hung: Literal["report", "remount"] = "report"
-    hung_after: Annotated[float | None, BeforeValidator(_hung_after)] = None
-    new_options: Literal["when-idle", "now", "manual"] = "when-idle"
 
-
-class MountConfig(_Model):
+class MountConfig(Strict):
     """One mount. servers: preferred first, IPv6 without brackets, none twice.
 
     options: in the order of the file, canonical: flags are bool, numbers int or float, what has
     no effect left out (options_check.canonical).
     """
 
-    volume: Annotated[str, BeforeValidator(names.volume)]
-    servers: Annotated[tuple[str, ...], BeforeValidator(names.servers)]
-    path: Annotated[str, BeforeValidator(places.mount_path)]
-    port: Annotated[int, Field(ge=1, le=65535)] = GLUSTERD_PORT
-    options: Annotated[Mapping[str, OptionValue], Field(validate_default=True)] = {}
-    probe: ProbeConfig = ProbeConfig()
-    recovery: RecoveryConfig = RecoveryConfig()
-    guard: bool = True
+    volume: Annotated[
+        str,
+        BeforeValidator(names.volume),
+        Field(description="The Gluster volume, or volume/sub/dir for a directory of it."),
+    ]
+    servers: Annotated[
+        tuple[str, ...],
+        BeforeValidator(names.servers),
+        Field(
+            description="Volfile servers, preferred first: names, IPv4 or IPv6 addresses, without"
+            " a port. One that answers is chosen each time the volume is mounted."
+        ),
+    ]
+    path: Annotated[
+        str,
+        BeforeValidator(places.mount_path),
+        Field(description="Where to mount: absolute; made if it is not there."),
+    ]
+    port: Annotated[
+        int, Field(ge=1, le=65535, description="The port of glusterd on all servers.")
+    ] = GLUSTERD_PORT
+    options: Annotated[
+        Mapping[str, OptionValue],
+        Field(
+            validate_default=True,
+            description="Options of mount.glusterfs(8), by their own names: see below.",
+        ),
+    ] = {}
+    probe: Annotated[ProbeConfig, Field(description="How the mount is watched.")] = ProbeConfig()
+    recovery: Annotated[
+        RecoveryConfig, Field(description="What the agent may do to a live client.")
+    ] = RecoveryConfig()
+    guard: Annotated[
+        bool,
+        Field(
+            description="The bare directory under the mount accepts no writes, so that jobs fail"
+            " rather than fill the local disk while nothing is mounted."
+        ),
+    ] = True
+    layout: Annotated[
+        LayoutConfig | None,
+        Field(description="Directories of the volume that the agent makes and keeps."),
+    ] = None
+    environment: Annotated[
+        Mapping[Variable, InnerPath],
+        FREEZE,
+        THAW,
+        Field(
+            validate_default=True,
+            description="Variables for jobs: names in capitals, and paths below the mount's.",
+        ),
+    ] = {}
 
     @field_validator("options", mode="plain")
     @classmethod
@@ -109,6 +153,29 @@ class MountConfig(_Model):
             raise Several([(("hung_after",), f"must be longer than probe.timeout ({limit})")])
         return value
 
+    @field_validator("layout", mode="after")
+    @classmethod
+    def _layout_is_possible(
+        cls, value: LayoutConfig | None, info: ValidationInfo
+    ) -> LayoutConfig | None:
+        options = info.data.get("options")
+        if value is None or options is None:
+            return value
+        found: list[tuple[Place, str]] = []
+        read_only = next((option for option in ("ro", "worm") if option in options), None)
+        if read_only:
+            found.append(((KEY,), f"is not possible with the mount option {read_only}; remove one"))
+        if "acl" not in options:
+            given = {("defaults", "acl"): value.defaults.acl} | {
+                ("directories", path, "acl"): directory.acl
+                for path, directory in value.directories.items()
+            }
+            why = "needs the mount option acl; add acl: true to options"
+            found += [(place, why) for place, entries in given.items() if entries]
+        if found:
+            raise Several(found)
+        return value
+
     @property
     def volume_name(self) -> str:
         """The Gluster volume, without the sub-directory."""
@@ -125,23 +192,28 @@ class MountConfig(_Model):
         return "ro" in self.options or "worm" in self.options
 
 
-class HealthConfig(_Model):
+class HealthConfig(Strict):
     """How the agent reports."""
 
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"],
+        Field(description="The least important message that reaches the journal."),
+    ] = "info"
 
 
-class Config(_Model):
+class Config(Strict):
     """All of agent.yaml. mounts: in the order of the file, by their names."""
 
-    mounts: Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig]
-    health: HealthConfig = HealthConfig()
-
-    @field_validator("mounts", mode="after")
-    @classmethod
-    def _frozen(cls, value: Mapping[str, MountConfig]) -> Mapping[str, MountConfig]:
-        return MappingProxyType(dict(value))
-
-    @field_serializer("mounts")
-    def _plain_mounts(self, value: Mapping[str, MountConfig]) -> dict[str, MountConfig]:
-        return dict(value)
+    mounts: Annotated[
+        Mapping[Annotated[str, AfterValidator(names.mount_name)], MountConfig],
+        FREEZE,
+        THAW,
+        Field(
+            description="The mounts of this host, by names of yours; {} for none. A name has at"
+            " most 64 letters, digits, dots, hyphens and underscores, a letter or digit first."
+        ),
+    ]
+    identities: Annotated[IdentitiesConfig, Field(description="Who is who on every host.")] = (
+        IdentitiesConfig()
+    )
+    health: Annotated[HealthConfig, Field(description="How the agent reports.")] = HealthConfig()

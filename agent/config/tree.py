@@ -39,6 +39,11 @@ _CONFLICT = re.compile(r"^(<{7}|={7}|>{7})( .*)?\r?$", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?", re.ASCII)
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})", re.ASCII)
 
+_BY_NUMBER: frozenset[Place] = frozenset(
+    {("identities", "remap", "uids"), ("identities", "remap", "gids")}
+)
+"""Mappings whose keys are numbers, with or without quotes; they are read as text all the same."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
@@ -165,6 +170,8 @@ class _Builder:
             self._refuse(node, place, "a key must be text")
         elif node.tag == f"{_TAG}merge":
             self._refuse(node, place, "merge keys (<<) are not taken; write the keys out")
+        elif place in _BY_NUMBER and _INTEGER.fullmatch(node.value):
+            return str(node.value)
         elif node.tag != f"{_TAG}str":
             self._refuse(node, place, "a key here is not text to YAML: quote it")
         else:

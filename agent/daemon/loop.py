@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import agent
+from agent.config.schema import Config
 from agent.config.watch import watch_directory, watch_file
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers, Moves
 from agent.daemon.reporting import Reporting
+from agent.environment import file as environment
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health import pausefile, statusfile
@@ -32,6 +34,8 @@ from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
+LOG_DIR = Path("/var/log/gluster-ml")
+"""Where the clients log. Not LogsDirectory= of the unit: no failure there may stop the agent."""
 FIRST_ROUND = 20.0
 """Seconds after which READY=1 is sent though a mount has not settled."""
 KEEPER_STALLED = 180.0
@@ -100,6 +104,7 @@ class Daemon:
             wall=time.time,
             jitter=random.random,
             write_name=_write_name(self._state_dir),
+            log_dir=LOG_DIR,
         )
 
     async def _begin(self) -> None:
@@ -114,7 +119,7 @@ class Daemon:
         )
         self._mount_watch = MountWatch(self._keepers.wake)
         self._watches = (
-            watch_file(str(self._config_path), self._config_changed),
+            watch_file(str(self._config_path), self._config_changed, away=self._in_force.away),
             watch_directory(str(pausefile.directory(self._state_dir)), self._pause_changed),
         )
         # Before the first reading, or a change between the two would never be seen.
@@ -170,7 +175,16 @@ class Daemon:
     def _apply(self) -> None:
         config = self._in_force.config
         self._journal.set_level(config.health.log_level)
+        self._export(config)
         self._keepers.apply(config, self._read_paused())
+
+    def _export(self, config: Config) -> None:
+        """Before the mounts are: what jobs are told does not depend on how a mount is."""
+        try:
+            environment.write(self._runtime_dir, config)
+        except OSError as error:
+            path = self._runtime_dir / environment.NAME
+            self._reporting.emit(Event.INTERNAL_ERROR, f"{path} can't be written: {error}")
 
     def _pause_changed(self) -> None:
         self._keepers.pause(self._read_paused())

@@ -123,7 +123,7 @@ class Reporting:
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
             client=status.client,
-            log_file=str(config.options.get("log-file", "")) if config else "",
+            client_log=status.client_log,
             removing=status.removing,
             leaving=self._leaving(status.path),
         )

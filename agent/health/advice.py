@@ -14,8 +14,8 @@ from agent.model import Brick, ProcessId, Verdict
 class Situation:
     """What advice depends on. hung_policy and new_options: as in the mount's `recovery`.
 
-    log_file: the mount's option of that name, "" where it has none. removing: as in MountStatus.
-    leaving: the name of the agent's own mount of before, which lies there until it is idle.
+    client_log, removing: as in MountStatus. leaving: the name of the agent's own mount of before,
+    which lies there until it is idle.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Situation:
     new_options: str = "when-idle"
     bricks: tuple[Brick, ...] | None = None
     client: ProcessId | None = None
-    log_file: str = ""
+    client_log: str = ""
     removing: bool = False
     leaving: str = ""
 
@@ -37,10 +37,9 @@ class Situation:
         return shlex.quote(self.volume.partition("/")[0])
 
     @property
-    def client_log(self) -> str:
-        """Where the client logs: unless told, where mount.glusterfs lets it, slashes as dashes."""
-        own = f"/var/log/glusterfs/{self.path.strip('/').replace('/', '-')}.log"
-        return shlex.quote(self.log_file or own)
+    def log(self) -> str:
+        """Where the client logs, quoted for a shell."""
+        return shlex.quote(self.client_log)
 
     @property
     def replaces(self) -> str:
@@ -72,7 +71,7 @@ def _foreign(s: Situation) -> str:
 
 def _absent(s: Situation) -> str:
     return (
-        f"the agent keeps trying; if a server answers, the cause is in: tail {s.client_log}; "
+        f"the agent keeps trying; if a server answers, the cause is in: tail {s.log}; "
         f"on a storage node: gluster volume status {s.volume_name}"
     )
 
@@ -80,7 +79,7 @@ def _absent(s: Situation) -> str:
 def _dead(s: Situation) -> str:
     return (
         f"the agent {s.replaces}; why the client died: "
-        f"tail -n 50 {s.client_log}; journalctl -k -g 'out of memory'"
+        f"tail -n 50 {s.log}; journalctl -k -g 'out of memory'"
     )
 
 

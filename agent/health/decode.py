@@ -82,6 +82,7 @@ def _mount(name: str, value: object) -> MountStatus:
         probe_seconds=None if seconds is None else float(_typed(seconds, (int, float), name)),
         attempts=_get(m, "attempts", int),
         removing=_get(m, "removing", bool),
+        client_log=_get(m, "client_log", str),
     )
 
 

@@ -5,7 +5,15 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 from agent.health.text import clean, clock, duration, plural, size
-from agent.model import AgentStatus, ConfigState, ConfigStatus, Holder, MountStatus, Verdict
+from agent.model import (
+    UNKNOWN,
+    AgentStatus,
+    ConfigState,
+    ConfigStatus,
+    Holder,
+    MountStatus,
+    Verdict,
+)
 
 WIDTH = 80
 MAX_SENTENCE = 300
@@ -14,8 +22,8 @@ MAX_NAMED = 3
 MAX_HOLDERS = 10
 """Processes shown of one mount; status.json has them all."""
 
-CRITICAL, UNKNOWN = 2, 3
-"""Exit codes of `status`; UNKNOWN: nobody can tell."""
+CRITICAL = 2
+"""The exit code of `status` where a mount is critical: it outweighs UNKNOWN."""
 
 _LABEL = 11
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
@@ -167,6 +175,8 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
     yield "volume", f"{mount.volume} at {mount.path}"
     if mount.server or mount.client:
         yield "client", _client(mount)
+    if mount.client_log:
+        yield "log", mount.client_log
     if mount.bricks is not None:
         yield "bricks", _bricks(mount)
     if mount.space is not None and mount.space.total > 0:

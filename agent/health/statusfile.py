@@ -154,6 +154,7 @@ def _mount(mount: MountStatus) -> dict[str, object]:
         "probe_seconds": mount.probe_seconds,
         "attempts": mount.attempts,
         "removing": mount.removing,
+        "client_log": mount.client_log,
         "layout": {},
         "retention": {},
     }

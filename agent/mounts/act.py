@@ -3,12 +3,15 @@
 import asyncio
 from dataclasses import replace
 
+from agent.config.schema import MountConfig
 from agent.errors import AgentError, MountFailed
 from agent.events import Event
 from agent.model import MountEntry, ProcessId
+from agent.mounts import clientlog
 from agent.mounts.actions import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.bare import BareDirectory
 from agent.mounts.chronicle import Chronicle
+from agent.mounts.clientlog import ClientLog
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.mounting import Mounter, Outlook
 from agent.mounts.observe import Observer
@@ -43,6 +46,7 @@ class Executor:
         self._mounter = Mounter(edges)
         self._outlook: Outlook | None = None
         self._save_told = ""
+        self._log_told = ""
 
     async def run(self, action: Action) -> None:
         """Do it and say so. Raises MountFailed, NoServer, InUse, ChildGone."""
@@ -76,6 +80,20 @@ class Executor:
         if record.client is None:
             self._save(replace(record, device=device, client=process))
         return record.client in (None, process)
+
+    def client_log(self, *, adopted: bool) -> str:
+        """Where the client logs, or logged last, or will log first.
+
+        adopted: the mount is somebody else's. Once the name of the agent's own changed, its client
+        logs on under the old name.
+        """
+        settings = self.settings
+        recorded = self.record().client_log
+        if recorded and not adopted:
+            return recorded
+        if adopted or settings.config is None:
+            return str(clientlog.untold(settings.wanted.path))
+        return str(clientlog.meant(self._edges.log_dir, settings.name, settings.config))
 
     def layers(self) -> tuple[MountEntry, ...]:
         """What is mounted at the path now, bottom to top."""
@@ -177,14 +195,19 @@ class Executor:
         record = self.record()
         if not record.guarded or not config.guard or self._look_at_guard:
             record = replace(record, guarded=await self._guard(immutable=config.guard))
+            if record.guarded != self.record().guarded:  # also where no server answers, for long
+                self._save(record)
         if outlook is None or outlook.contacts.keys() != set(config.servers):
             outlook = await self._mounter.look_ahead(settings)
         self._mounter.require_usable(settings, outlook)
+        log = self._choose_log(settings, config, outlook)
         fingerprint = "" if outlook.unit else settings.wanted.fingerprint
-        record = replace(record, fingerprint=fingerprint, device=None, client=None)
+        record = replace(
+            record, fingerprint=fingerprint, device=None, client=None, client_log=str(log.path)
+        )
         self._save(record)
         try:
-            top, options = await self._mounter.mount(settings, outlook)
+            top, options = await self._mounter.mount(settings, outlook, log)
         except MountFailed:
             self._look_at_guard = True
             self._save(replace(record, fingerprint=""))
@@ -200,3 +223,13 @@ class Executor:
             servers=describe(outlook.contacts.values()),
         )
         self._observer.forget()
+
+    def _choose_log(self, settings: Settings, config: MountConfig, outlook: Outlook) -> ClientLog:
+        """An administrator's unit has options of its own; what is wrong with a log is told once."""
+        if outlook.unit:
+            return ClientLog(clientlog.untold(config.path))
+        log = clientlog.choose(self._edges.log_dir, settings.name, config)
+        if log.trouble and log.trouble != self._log_told:
+            self._tell(Event.FINDING, f"{config.path}: {log.trouble}")
+        self._log_told = log.trouble
+        return log

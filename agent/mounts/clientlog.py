@@ -1,17 +1,22 @@
-"""Why a client failed, from its own log: mount(8) often says nothing but "failed", or exits 0.
+"""The log of a mount's client: where it goes, and what it tells of a failure.
 
-The log lies on the local disk, /var/log/glusterfs/<path with dashes>.log where no `log-file` is
-set (glusterfsd.c, set_fuse_log_file). Only what was written after an attempt began is read.
+mount(8) often says nothing but "failed", or exits 0: the cause stands in the log alone. It lies on
+the local disk. Unless told, a client logs to /var/log/glusterfs/<path with dashes>.log
+(glusterfsd.c, gf_set_log_file_path), where /mnt/a/b and /mnt/a-b share a file. The agent names one
+a mount, in a directory of its own. A client that can't open its log gives up (logging.c,
+gf_log_init), so that each is tried before a client is told of it.
 """
 
+import errno
 import os
 import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.schema import MountConfig
 
-LOG_DIR = Path("/var/log/glusterfs")
+GLUSTER_DIR = Path("/var/log/glusterfs")
 MOST = 1 << 18
 """Bytes of the log that are looked at."""
 
@@ -23,12 +28,46 @@ _TELLING = re.compile(
 )
 
 
-def log_path(config: MountConfig) -> Path:
-    """Where the client of this mount logs."""
+@dataclass(frozen=True, slots=True)
+class ClientLog:
+    """Where a client is to log. option: what mount.glusterfs is told, "" where it needs no telling.
+
+    trouble: why it isn't where it was meant to be, "" where it is.
+    """
+
+    path: Path
+    option: str = ""
+    trouble: str = ""
+
+
+def untold(mount_path: str) -> Path:
+    """Where the client of a mount logs that nobody told."""
+    return GLUSTER_DIR / (mount_path.strip("/").replace("/", "-") + ".log")
+
+
+def meant(directory: Path, name: str, config: MountConfig) -> Path:
+    """Where the client of a mount should log: as its options say, else in the agent's directory."""
     named = config.options.get("log-file")
-    if isinstance(named, str):
-        return Path(named)
-    return LOG_DIR / (config.path.strip("/").replace("/", "-") + ".log")
+    return Path(named) if isinstance(named, str) else directory / f"{name}.log"
+
+
+def choose(directory: Path, name: str, config: MountConfig) -> ClientLog:
+    """Where the client that is about to be started logs; the directory is made where it lacks.
+
+    Whatever is wrong there (a full disk, a read-only one, something else under the name), the
+    mount is made: with the log of an untold client, or with none.
+    """
+    path = meant(directory, name, config)
+    if "log-file" in config.options:
+        return ClientLog(path)
+    try:
+        _require_directory(directory)
+        _make(path)
+    except OSError as error:
+        fallback, option = _fallback(config.path)
+        trouble = f"the client can't log to {path} ({error.strerror}) and logs to {fallback}"
+        return ClientLog(fallback, option, trouble)
+    return ClientLog(path, str(path))
 
 
 def position(path: Path) -> int:
@@ -69,3 +108,38 @@ def cause(text: str) -> str:
         key=lambda m: (not _TELLING.search(m["text"]), m["level"] == "W"),
     )
     return ranked[0]["text"].strip()[:300] if ranked else ""
+
+
+def _fallback(mount_path: str) -> tuple[Path, str]:
+    """(path, option) of a log that can be written."""
+    path = untold(mount_path)
+    try:
+        _make(path)
+    except OSError:
+        return Path(os.devnull), os.devnull
+    return path, ""
+
+
+def _require_directory(directory: Path) -> None:
+    """Make it, or see that nobody else can put a link into it. Raises OSError."""
+    try:
+        os.mkdir(directory)
+    except FileExistsError:
+        found = os.lstat(directory)
+        if not stat.S_ISDIR(found.st_mode):
+            raise OSError(errno.ENOTDIR, f"{directory} is no directory") from None
+        if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise OSError(errno.EPERM, f"others than root can write to {directory}") from None
+    else:
+        os.chmod(directory, 0o755)  # noqa: S103  for all to see, whatever the umask is
+
+
+def _make(path: Path) -> None:
+    """Open the file as a client will, and make it where it lacks. Raises OSError."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no file")
+    finally:
+        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
@@ -43,7 +44,8 @@ class Reporter(Protocol):
 class Edges:
     """The host's edges and the clocks (seconds) that all keepers share.
 
-    jitter: draws from 0 to 1. write_name: the file that this agent's write probes create.
+    jitter: draws from 0 to 1. write_name: the file that this agent's write probes create. log_dir:
+    where the clients log, a file a mount; made when it is needed.
     """
 
     host: MountHost
@@ -57,6 +59,7 @@ class Edges:
     wall: Callable[[], float]
     jitter: Callable[[], float]
     write_name: str
+    log_dir: Path
 
 
 @dataclass(frozen=True, slots=True)

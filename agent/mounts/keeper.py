@@ -171,10 +171,12 @@ class Keeper:
             self._own = self._executor.remember_client(client.process, facts.top.device)
 
     def _status(self, judgement: Judgement, facts: Facts) -> MountStatus:
+        adopted = facts.top is not None and self._observer.watch is not None and not self._own
         return replace(
             status_of(self.settings, judgement, facts, self._observer.space, self._holders.users),
             since=self._chronicle.since,
-            adopted=facts.top is not None and self._observer.watch is not None and not self._own,
+            adopted=adopted,
+            client_log=self._executor.client_log(adopted=adopted),
             holders=self._holders.found,
             recoveries=self._chronicle.recoveries,
             last_recovery=self._chronicle.last_recovery,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agent.errors import MountFailed
 from agent.model import MountEntry
 from agent.mounts import clientlog
+from agent.mounts.clientlog import ClientLog
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.facts import serves, serves_source
 from agent.mounts.options import render
@@ -65,7 +66,9 @@ class Mounter:
                 "take the one or the other away",
             )
 
-    async def mount(self, settings: Settings, outlook: Outlook) -> tuple[MountEntry, str]:
+    async def mount(
+        self, settings: Settings, outlook: Outlook, log: ClientLog
+    ) -> tuple[MountEntry, str]:
         """What lies on top afterwards, and the options it was mounted with.
 
         Raises MountFailed with the cause from the client's log, where it has one.
@@ -74,15 +77,14 @@ class Mounter:
         if config is None:
             raise MountFailed(f"{settings.wanted.path} was taken out of the file")
         servers = order(outlook.contacts, outlook.contacts)
-        source, options = render(config, servers)
-        log = clientlog.log_path(config)
-        since = clientlog.position(log)
+        source, options = render(config, servers, log.option)
+        since = clientlog.position(log.path)
         request = MountRequest(settings.name, source, settings.wanted.path, options)
         try:
             return await self._attempt(settings, outlook.unit, request), options
         except MountFailed as error:
             self._failed_at[servers[0]] = self._edges.monotonic()
-            cause = clientlog.cause(clientlog.tail(log, since))
+            cause = clientlog.cause(clientlog.tail(log.path, since))
             if not cause:
                 raise
             said = error.message.rstrip(".")

@@ -11,14 +11,20 @@ from agent.config.options_table import KNOWN, Choice, Flag, Number, OptionValue,
 from agent.config.schema import GLUSTERD_PORT, MountConfig
 
 
-def render(mount: MountConfig, ordered_servers: Sequence[str]) -> tuple[str, str]:
+def render(
+    mount: MountConfig, ordered_servers: Sequence[str], log_file: str = ""
+) -> tuple[str, str]:
     """(source, options): options as after `-o`, "" for none.
 
     ordered_servers: those of the mount in the order to be tried, at least one; the first becomes
-    the volfile server, the others its backups, without the first repeated.
+    the volfile server, the others its backups, without the first repeated. log_file: the log that
+    the agent chose, "" where it didn't. It is no part of the fingerprint: it depends on the mount's
+    name, and no change of it is worth a remount.
     """
     first, *others = dict.fromkeys(ordered_servers)
     words = list(_words(mount))
+    if log_file:
+        words.append(f"log-file={log_file}")
     # The helper's awk stops at the % of a zone and loses that server and all behind it.
     backups = [_bracketed(server) for server in others if server != first and "%" not in server]
     if backups:

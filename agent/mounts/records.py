@@ -3,13 +3,17 @@
 One small file a mount in the state directory, by volume and path: a mount whose name in the
 configuration changes keeps its record. Written before a mount is made and again once it is known
 which one it became: an agent that dies between the two still recognises it.
+
+Beside them lies `guarded`: the paths whose bare directory the agent made immutable, one a line,
+for a reader without JSON (the package's postrm). Like every path of the configuration they hold no
+control characters.
 """
 
 import contextlib
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,8 @@ class Record:
 
     boot_id: of the boot it was made in: devices and pids mean nothing in another. device: None
     while the mount is being made. fingerprint: of the options it was made with. guarded: the bare
-    directory below it was made immutable by the agent.
+    directory below it was made immutable by the agent. client_log: where the client of the last
+    attempt logs, "" where none was made.
     """
 
     name: str
@@ -36,6 +41,7 @@ class Record:
     device: tuple[int, int] | None = None
     client: ProcessId | None = None
     guarded: bool = False
+    client_log: str = ""
 
     def made(self, entry: MountEntry) -> bool:
         """Whether this mount is the recorded one, or the one that was being made."""
@@ -47,6 +53,7 @@ class Records:
 
     def __init__(self, state_dir: Path) -> None:
         self._dir = state_dir / "mounts"
+        self._guarded = state_dir / "guarded"
         self._boot_id = BOOT_ID.read_text().strip()
         self._known: dict[tuple[str, str], Record | None] = {}
 
@@ -55,7 +62,10 @@ class Records:
         return Record(name, path, volume, self._boot_id, "")
 
     def load(self, path: str, volume: str) -> Record | None:
-        """The record of a volume's mount at a path; of a former boot's only the guard counts."""
+        """The record of a volume's mount at a path.
+
+        Of a former boot's only what is still true counts: the guard, and where the log is.
+        """
         key = (path, volume)
         if key not in self._known:
             self._known[key] = self._read(path, volume)
@@ -72,9 +82,7 @@ class Records:
         if (record.path, record.volume) != (path, volume):
             return None
         if record.boot_id != self._boot_id:
-            return Record(
-                record.name, path, record.volume, self._boot_id, "", guarded=record.guarded
-            )
+            return replace(record, boot_id=self._boot_id, fingerprint="", device=None, client=None)
         return record
 
     def save(self, record: Record) -> None:
@@ -84,15 +92,35 @@ class Records:
         hold up the loop for seconds.
         """
         self._known[record.path, record.volume] = record
-        self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         content = json.dumps(asdict(record)).encode()
-        replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
+        try:
+            self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
+        finally:
+            self._list_guarded()
 
     def forget(self, record: Record) -> None:
         """The mount is no longer looked after."""
         self._known.pop((record.path, record.volume), None)
         with contextlib.suppress(OSError):  # a read-only disk; the mount is gone all the same
             self._file(record.path, record.volume).unlink()
+        with contextlib.suppress(OSError):
+            self._list_guarded()
+
+    def _list_guarded(self) -> None:
+        """Bring the list up to date. Raises OSError.
+
+        Compared with what the file holds, not with what was written last, so that it mends itself.
+        """
+        records = {*self.all(), *filter(None, self._known.values())}
+        paths = sorted({os.fsencode(record.path) for record in records if record.guarded})
+        content = b"".join(path + b"\n" for path in paths)
+        try:
+            held = self._guarded.read_bytes()
+        except OSError:
+            held = b""
+        if held != content:
+            replace_file(self._guarded, content, 0o600, durable=False)
 
     def all(self) -> tuple[Record, ...]:
         """Every record, for mounts that were taken out of the file while no agent ran."""
@@ -125,4 +153,5 @@ def _record(fields: dict[str, Any]) -> Record:
         device=None if device is None else (int(device[0]), int(device[1])),
         client=None if client is None else ProcessId(int(client["pid"]), int(client["start_time"])),
         guarded=bool(fields["guarded"]),
+        client_log=str(fields.get("client_log", "")),  # an earlier version didn't write it
     )

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from tests.bench.figures import Figure, median
 from tests.bench.stage import STEP
-from tests.lab import faults
+from tests.lab import faults, subject
 from tests.lab.client import Client
-from tests.lab.host import AGENT, REPOSITORY
 from tests.lab.lines import Lines
 from tests.lab.volume import Volume
 from tests.system.agents import CONFIG, QuickAgent, config
@@ -28,8 +27,8 @@ def measure(client: Client, volume: Volume, probes: int) -> list[Figure]:
     agent = QuickAgent(client)
     agent.configure(config(volume.name, recovery="{hung_after: 5s}"))
     places = [CONFIG, "/run/gluster-ml", "/var/lib/gluster-ml"]
-    python = [str(AGENT.with_name("python")), "-m", "tests.bench.sampler"]
-    daemon = Lines(client, ["env", f"--chdir={REPOSITORY}", *python, *places])
+    sampler = str(Path(__file__).with_name("sampler.py"))
+    daemon = Lines(client, [*subject.python(), sampler, *places])
     agent.await_verdict("healthy", timeout=STEP)
     process = daemon.process.target
     with faults.client_frozen(client, "/mnt/a"):

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from . import faults, runs
+from . import base, faults, runs
 from .cluster import Cluster
 from .shell import LabError
 
@@ -37,6 +37,8 @@ def _parser() -> argparse.ArgumentParser:
     up.add_argument("--servers", type=int, default=3)
     up.add_argument("--family", choices=["inet", "inet6"], default="inet")
     up.add_argument("--hosts", type=int, default=0, help="GPU hosts with real systemd, too")
+    up.add_argument("--fresh", action="store_true", help="with nothing but systemd, and apt")
+    up.add_argument("--release", default=base.RELEASE, help="of Debian on the hosts")
     for name, run, text in (
         ("down", _down, "end a lab and remove all of it"),
         ("status", _status, "what runs where"),
@@ -56,11 +58,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _up(arguments: argparse.Namespace) -> None:
-    lab = Cluster.start(arguments.servers, family=arguments.family, keep=True)
+    family, release = arguments.family, arguments.release
+    lab = Cluster.start(arguments.servers, family=family, release=release, keep=True)
     lab.create_volume("vol", replica=min(arguments.servers, 3))
     lab.add_client()
     for _ in range(arguments.hosts):
-        lab.add_host()
+        lab.add_host(fresh=arguments.fresh)
     _show(lab)
 
 

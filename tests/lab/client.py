@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import subject
 from .cell import Cell, Process
 from .shell import LabError, until
 
@@ -101,12 +102,16 @@ class Client(Mounts):
         """Start the cell. hosts: text of its /etc/hosts."""
         log = self.folder / "log"
         log.mkdir(exist_ok=True)
+        package = subject.package()
+        laid = f"lowerdir={subject.unpacked(package)}/usr:/usr" if package else ""
         self.start(
             [
+                *([["-t", "overlay", "-o", laid, "overlay", "/usr"]] if laid else []),
                 ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"],
                 ["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/mnt"],
                 self._overlay("/etc"),
                 self._overlay("/var/lib"),
+                self._overlay("/var/log"),
                 ["--mkdir", "--bind", str(log), "/var/log/glusterfs"],
                 ["-t", "sysfs", "sysfs", "/sys"],
                 ["-t", "fusectl", "fusectl", FUSECTL],

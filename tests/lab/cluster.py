@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
-from . import cgroups, namespaces, runs
+from . import base, cgroups, namespaces, runs
 from .cell import Cell
 from .client import Client
 from .host import Host
@@ -26,9 +26,10 @@ _FIRST_CLIENT = 101
 class Cluster:
     """`with Cluster.start(servers=3) as lab:`; or attach() to one that another process started."""
 
-    def __init__(self, run: Run, servers: int, family: str) -> None:
+    def __init__(self, run: Run, servers: int, family: str, release: str) -> None:
         self.run = run
         self.family = family
+        self.release = release
         self.network = Network(run)
         self.addresses = {f"node{i + 1}": Address(_FIRST_SERVER + i) for i in range(servers)}
         self.servers = [self._machine(Server, name) for name in self.addresses]
@@ -38,13 +39,21 @@ class Cluster:
         self.volumes: dict[str, Volume] = {}
 
     @classmethod
-    def start(cls, servers: int = 3, *, family: str = "inet", keep: bool = False) -> Cluster:
+    def start(
+        cls,
+        servers: int = 3,
+        *,
+        family: str = "inet",
+        release: str = base.RELEASE,
+        keep: bool = False,
+    ) -> Cluster:
         """Bring it up. family: "inet" or "inet6", what glusterd and the bricks listen on.
 
+        release: of Debian, on its hosts; servers and quick clients are of this machine's.
         keep: it lives on when this process ends, until `down`.
         """
         runs.sweep()
-        lab = cls(runs.create(keep=keep), servers, family)
+        lab = cls(runs.create(keep=keep), servers, family, release)
         try:
             lab._up()
         except BaseException:
@@ -59,7 +68,7 @@ class Cluster:
             state = json.loads((run.folder / "lab.json").read_text())
         except (OSError, ValueError) as error:
             raise LabError(f"lab {run.id} is not up") from error
-        lab = cls(run, state["servers"], state["family"])
+        lab = cls(run, state["servers"], state["family"], state["release"])
         lab.clients = [lab._machine(Client, name) for name in state["clients"]]
         lab.hosts = [lab._machine(Host, name) for name in state["hosts"]]
         lab._joined = state["joined"]
@@ -113,12 +122,13 @@ class Cluster:
         client.boot(hosts_file(self.addresses))
         return client
 
-    def add_host(self) -> Host:
-        """A host with systemd."""
+    def add_host(self, *, fresh: bool = False) -> Host:
+        """A host with systemd. fresh: and with little else, see base.py."""
+        tree = base.tree(self.release, fresh=fresh)
         host = self._join(Host)
         self.hosts.append(host)
         self._save()
-        host.boot(hosts_file(self.addresses))
+        host.boot(hosts_file(self.addresses), tree)
         return host
 
     def remove(self, machine: Client | Host) -> None:
@@ -154,6 +164,8 @@ class Cluster:
         ]
         for brick in made:
             brick.server.make_brick(brick.path, brick_size)
+        # After a silence the servers take some seconds to find each other again.
+        until(self._is_joined, 60, "all servers know each other")
         shape = ["replica", str(replica)] if replica else []
         if disperse:
             shape = ["disperse", str(disperse), "redundancy", str(redundancy)]
@@ -167,7 +179,6 @@ class Cluster:
 
     def delete_volume(self, volume: Volume) -> None:
         """Delete it with its data."""
-        # After a silence the servers take some seconds to find each other again.
         until(self._is_joined, 60, "all servers know each other")
         volume.delete()
         del self.volumes[volume.name]
@@ -206,6 +217,7 @@ class Cluster:
         state = {
             "servers": len(self.servers),
             "family": self.family,
+            "release": self.release,
             "clients": [client.name for client in self.clients],
             "hosts": [host.name for host in self.hosts],
             "joined": self._joined,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from . import runs
+from . import base, runs
 from .client import Client
 from .cluster import Cluster
 from .host import Host
@@ -20,9 +20,15 @@ _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def release(pytestconfig: pytest.Config) -> str:
+    """Of Debian, on hosts with systemd; servers and quick clients are of this machine's."""
+    return str(pytestconfig.getoption("release"))
+
+
+@pytest.fixture(scope="session")
+def cluster(release: str) -> Iterator[Cluster]:
     """Three servers that listen on IPv4."""
-    lab = Cluster.start(servers=3)
+    lab = Cluster.start(servers=3, release=release)
     yield lab
     lab.down()
     assert runs.leftovers(lab.run) == []
@@ -58,6 +64,8 @@ def standing(cluster: Cluster) -> Volume:
 @pytest.fixture
 def client(cluster: Cluster) -> Iterator[Client]:
     """A quick client; a test that leaves a process in it other than its mounts' fails."""
+    if cluster.release != base.RELEASE:
+        pytest.skip(f"quick clients are of {base.RELEASE}, like this machine")
     made = cluster.add_client()
     yield made
     made.unmount_all()

@@ -5,16 +5,19 @@ lab. The repository is seen inside at its own path, read-only, so that its .venv
 """
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
-from . import base, cgroups
+from . import cgroups, subject
 from .client import Mounts
 from .shell import LabError, until
+from .subject import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-AGENT = REPOSITORY / ".venv/bin/gluster-ml-agent"
 UNITS = "/etc/systemd/system"
+CATALOG = "/usr/lib/systemd/catalog/gluster-ml-agent.catalog"
+PROFILE = "/etc/profile.d/gluster-ml-agent.sh"
+POLICY = "/usr/sbin/policy-rc.d"
 
 
 class Host(Mounts):
@@ -22,18 +25,27 @@ class Host(Mounts):
 
     namespace_options = (*Mounts.namespace_options, "-C")
 
-    def boot(self, hosts: str, release: str = base.RELEASE) -> None:
-        """Boot it, the first time or again after stop(); returns when systemd is settled.
+    def boot(self, hosts: str, tree: Path) -> None:
+        """Boot it for the first time; returns when systemd is settled.
 
-        hosts: text of /etc/hosts; release: of Debian.
+        hosts: text of /etc/hosts; tree: its base tree.
         """
-        tree = base.tree(release)
-        upper, work, root = (self.folder / part for part in ("upper", "work", "root"))
-        for folder in (upper / "etc", work, root):
-            folder.mkdir(parents=True, exist_ok=True)
-        (upper / "etc/hosts").write_text(hosts)
-        (upper / "etc/hostname").write_text(f"{self.name}\n")
-        layers = f"lowerdir={tree},upperdir={upper},workdir={work}"
+        for folder in (self._upper / "etc", self.folder / "work", self.folder / "root"):
+            folder.mkdir(parents=True)
+        (self._upper / "etc/hosts").write_text(hosts)
+        (self._upper / "etc/hostname").write_text(f"{self.name}\n")
+        (self.folder / "tree").symlink_to(tree)
+        self.boot_again()
+
+    @property
+    def _upper(self) -> Path:
+        """The layer that holds what the host has written."""
+        return self.folder / "upper"
+
+    def boot_again(self) -> None:
+        """Boot it after shut_down() or stop(); returns when systemd is settled."""
+        tree, work, root = (self.folder / part for part in ("tree", "work", "root"))
+        layers = f"lowerdir={tree},upperdir={self._upper},workdir={work}"
         spec = {
             "cgroups": [str(group) for group in cgroups.create(self.netns)],
             "mounts": [
@@ -57,6 +69,7 @@ class Host(Mounts):
             f"--bind-ro={REPOSITORY}",
             "--bind=/dev/fuse",
             "--capability=all",
+            "--drop-capability=CAP_SYS_MODULE",  # the kernel is the machine's
             "--register=no",
             "--keep-unit",
             "--resolv-conf=off",
@@ -123,16 +136,31 @@ class Host(Mounts):
         self.systemctl("daemon-reload")
         self.systemctl("reset-failed")
 
-    def install_unit(self, source: Path = REPOSITORY / "systemd/gluster-ml-agent.service") -> str:
-        """Put a unit in place, with /usr/bin/gluster-ml-agent meaning the checkout's.
+    def install_agent(self) -> None:
+        """Put the agent under test in place, unless it is; it is not started."""
+        package = subject.package()
+        if package is None:
+            self._install_checkout()
+        elif not self.path(subject.PROGRAM).exists():
+            self._install(package)
 
-        Also what a package would bring beside it: the link itself. Returns the unit's name.
-        """
-        self.run(["ln", "-sfn", str(AGENT), "/usr/bin/gluster-ml-agent"])
-        self.write(f"{UNITS}/{source.name}", source.read_text())
-        if REPOSITORY.is_relative_to("/tmp") or REPOSITORY.is_relative_to("/var/tmp"):
-            # PrivateTmp= would hide the checkout from the agent that is to run from it.
-            seen = f"[Service]\nBindReadOnlyPaths={REPOSITORY}\n"
-            self.write(f"{UNITS}/{source.name}.d/checkout.conf", seen)
+    def _install_checkout(self) -> None:
+        """What a package would bring, with its program being the checkout's."""
+        unit = subject.unit()
+        self.run(["ln", "-sfn", subject.program(), subject.PROGRAM])
+        self.write(CATALOG, (REPOSITORY / "systemd/gluster-ml-agent.catalog").read_text())
+        self.write(PROFILE, (REPOSITORY / PROFILE.lstrip("/")).read_text())
+        self.write(f"{UNITS}/{unit.name}", unit.read_text())
+        if seen := subject.seen_by_service():
+            drop_in = "\n".join(["[Service]", *seen, ""])
+            self.write(f"{UNITS}/{unit.name}.d/checkout.conf", drop_in)
         self.systemctl("daemon-reload")
-        return source.name
+
+    def _install(self, package: Path) -> None:
+        """With dpkg alone: what it depends on must be there. Policy is that nothing starts."""
+        inside = f"/var/cache/apt/archives/{package.name}"
+        shutil.copy(package, self.path(inside))
+        self.write(POLICY, "#!/bin/sh\nexit 101\n")
+        self.run(["chmod", "755", POLICY])
+        self.run(["dpkg", "--install", inside], timeout=300)
+        self.run(["rm", POLICY, inside])

@@ -2,8 +2,8 @@
 
 from . import faults
 from .cluster import Cluster
-from .host import AGENT, Host
-from .network import hosts_file
+from .host import Host
+from .subject import REPOSITORY
 from .volume import Volume
 
 
@@ -16,15 +16,15 @@ def test_a_host_boots_mounts_and_sees_the_checkout(
     host.run(["sh", "-c", "echo text > /mnt/data/file"])
     assert host.unit("mnt-data.mount", "ActiveState") == {"ActiveState": "active"}
     assert host.run(["cat", "/proc/1/comm", "/etc/hostname"]).stdout == f"systemd\n{host.name}\n"
-    assert host.run(["test", "-e", str(AGENT.parents[2] / "pyproject.toml")]).returncode == 0
+    assert host.run(["test", "-e", str(REPOSITORY / "pyproject.toml")]).returncode == 0
     client = host.glusterfs("/mnt/data")
     assert "mnt-data.mount" in host.run(["cat", f"/proc/{client.inner}/cgroup"]).stdout
 
 
-def test_a_host_keeps_its_files_through_a_reboot(cluster: Cluster, host: Host) -> None:
+def test_a_host_keeps_its_files_through_a_reboot(host: Host) -> None:
     host.run(["sh", "-c", "echo kept > /var/lib/file"])
     host.shut_down()
-    host.boot(hosts_file(cluster.addresses))
+    host.boot_again()
     assert host.read("/var/lib/file") == "kept\n"
     assert host.journal()
 

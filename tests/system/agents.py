@@ -7,9 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+from tests.lab import subject
 from tests.lab.cell import Inside, Process
 from tests.lab.client import Client, Mounts
-from tests.lab.host import AGENT, Host
+from tests.lab.host import Host
 from tests.lab.shell import Done, until
 
 CONFIG = "/etc/gluster-ml/agent.yaml"
@@ -67,7 +68,9 @@ class Agent(ABC):
     def command(self, *arguments: str, check: bool = False, timeout: float = 60) -> Done:
         """Run one of its commands on the machine."""
         return self.machine.run(
-            ["env", *self._environment(), str(AGENT), *arguments], check=check, timeout=timeout
+            ["env", *self._environment(), subject.program(), *arguments],
+            check=check,
+            timeout=timeout,
         )
 
     def status(self) -> dict[str, Any]:
@@ -146,7 +149,7 @@ class QuickAgent(Agent):
             self._process.wait(30)
         with self._log.open("a") as log:
             self._process = self.machine.popen(
-                ["env", *self._environment(), str(AGENT), "run"], stdout=log, stderr=log
+                ["env", *self._environment(), subject.program(), "run"], stdout=log, stderr=log
             )
         until(lambda: self.status() != {}, 60, "the agent reports")
 
@@ -189,7 +192,7 @@ class UnitAgent(Agent):
         super().__init__(machine)
         self.host = machine
         self.cursor = machine.cursor()
-        machine.install_unit()
+        machine.install_agent()
 
     def start(self) -> None:
         self.host.systemctl("start", UNIT)
@@ -220,16 +223,13 @@ class UnitAgent(Agent):
         self.host.write(f"/etc/systemd/system/{UNIT}.d/test.conf", text)
         self.host.systemctl("daemon-reload")
 
-    def unit_restarts(self) -> int:
-        """How often systemd has started it anew by itself."""
-        return int(self.host.unit(UNIT, "NRestarts")["NRestarts"])
-
     def clean_up(self) -> None:
         """Leave the host as if no agent had ever been there."""
         self.stop()
         self.host.run(["rm", "-rf", f"/etc/systemd/system/{UNIT}.d"])
         self.host.tidy()
-        self.host.run(["rm", "-rf", "/run/gluster-ml", "/var/lib/gluster-ml", "/etc/gluster-ml"])
+        own = ("/run", "/var/lib", "/var/log", "/etc")
+        self.host.run(["rm", "-rf", *(f"{place}/gluster-ml" for place in own)])
 
 
 def config(volume: str, **changes: str) -> str:

@@ -7,8 +7,8 @@ from subprocess import PIPE
 from typing import Any, Self
 
 from agent.errors import MountFailed
+from tests.lab import subject
 from tests.lab.client import Mounts
-from tests.lab.host import REPOSITORY
 
 DRIVER = Path(__file__).with_name("driver.py")
 
@@ -17,7 +17,7 @@ class Remote:
     """A MountHost inside a machine. seconds: how long the last call took there and back."""
 
     def __init__(self, machine: Mounts) -> None:
-        argv = [str(REPOSITORY / ".venv/bin/python"), str(DRIVER)]
+        argv = [*subject.python(), str(DRIVER)]
         self.process = machine.popen(argv, stdin=PIPE, stdout=PIPE)
         self.seconds = 0.0
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import agent
 from agent.events import Event
 
 JOURNALD = Path("/lib/systemd/systemd-journald")
@@ -80,7 +81,7 @@ def entries(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         ],
         check=True,
         stdout=subprocess.PIPE,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(agent.__file__).parents[1])},
         timeout=120,
     )  # fmt: skip
     return [json.loads(line) for line in done.stdout.splitlines()]

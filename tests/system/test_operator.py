@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.lab import faults
+from tests.lab import faults, subject
 from tests.lab.cluster import Cluster
-from tests.lab.host import AGENT
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UnitAgent, config
@@ -91,7 +90,7 @@ def test_wait_returns_when_the_mount_comes(bare_agent: UnitAgent, shared_volume:
     bare_agent.machine.run(["mkdir", "/var/lib/gluster-ml"])  # as after an earlier start
     bare_agent.command("pause", "a", check=True)
     bare_agent.start()
-    waiting = bare_agent.machine.popen([str(AGENT), "wait", "a"])
+    waiting = bare_agent.machine.popen([subject.program(), "wait", "a"])
     bare_agent.await_verdict("paused")
     assert waiting.poll() is None
     bare_agent.command("resume", "a", check=True)
@@ -150,10 +149,12 @@ def test_two_agents_side_by_side(
     host.write("/etc/gluster-ml/b.yaml", config(second_volume.name, path="/mnt/b"))
     host.run(["mkdir", "-p", "/run/other", "/var/lib/other"])
     directories = ["env", "RUNTIME_DIRECTORY=/run/other", "STATE_DIRECTORY=/var/lib/other"]
-    other = host.popen([*directories, str(AGENT), "run", "--config", "/etc/gluster-ml/b.yaml"])
+    other = host.popen(
+        [*directories, subject.program(), "run", "--config", "/etc/gluster-ml/b.yaml"]
+    )
     try:
         with training(host):
-            waits = [*directories, str(AGENT), "wait", "a", "--timeout", "30s"]
+            waits = [*directories, subject.program(), "wait", "a", "--timeout", "30s"]
             until(lambda: host.run(waits, check=False).returncode == 0, 30, "the other one works")
         assert json.loads(host.read("/run/other/status.json"))["mounts"]["a"]["path"] == "/mnt/b"
         assert bare_agent.mount()["client_pid"] == before["client_pid"]

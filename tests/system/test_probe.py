@@ -3,14 +3,13 @@
 import errno
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.lab import Client, Volume, faults, until
+from tests.lab import Client, Volume, faults, subject, until
 
 DRIVER = Path(__file__).with_name("worker_driver.py")
 PATH = "/mnt/a"
@@ -23,7 +22,7 @@ class Driver:
 
     def __init__(self, client: Client) -> None:
         self.process = client.popen(
-            [sys.executable, str(DRIVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [*subject.python(), str(DRIVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
 
     def __call__(self, do: str, **arguments: Any) -> dict[str, Any]:
@@ -325,7 +324,6 @@ def test_a_write_that_fails_tells_its_step(
 
 
 OLD_KERNEL = """
-import sys
 from agent.worker import client
 told = client._connections
 client._connections = lambda pid: {-1} if told(pid) else set()  # kernels whose fdinfo says less
@@ -350,7 +348,7 @@ def test_clients_of_stacked_mounts_are_told_apart(
     assert driver("client", path="/mnt/b")["process"]["pid"] == client.glusterfs("/mnt/b").inner
 
     def by_arguments(path: str, layer: int, count: int) -> str:
-        argv = [sys.executable, "-c", OLD_KERNEL, path, str(layer), str(count)]
+        argv = [*subject.python(), "-c", OLD_KERNEL, path, str(layer), str(count)]
         return client.run(argv).stdout.strip()
 
     assert by_arguments(PATH, 0, 2) == str(found[0]["pid"])

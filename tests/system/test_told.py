@@ -5,20 +5,17 @@ import time
 from pathlib import Path
 
 from tests.lab import faults
-from tests.lab.host import REPOSITORY
 from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.system.agents import UNIT, UnitAgent, config
 
 SECRET = "hunter2-token"  # noqa: S105
-CATALOG = "/usr/lib/systemd/catalog/gluster-ml-agent.catalog"
 
 
 def test_the_journal_has_native_fields_and_explains_itself(
     bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     host = bare_agent.host
-    host.write(CATALOG, (REPOSITORY / "systemd/gluster-ml-agent.catalog").read_text())
     host.run(["journalctl", "--update-catalog"])
     bare_agent.begin(config(shared_volume.name))
     with faults.client_killed(host, "/mnt/a"):

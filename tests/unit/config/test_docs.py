@@ -1,13 +1,16 @@
 """docs/configuration.md names every key and option, and its example holds."""
 
 import re
-from pathlib import Path
+
+from schema_keys import keys
 
 from agent.config.load import load
 from agent.config.options_table import KNOWN, REFUSED
-from agent.config.schema import HealthConfig, MountConfig, ProbeConfig, RecoveryConfig
+from tests.unit.test_documents import rows, text
 
-TEXT = (Path(__file__).parents[3] / "docs/configuration.md").read_text()
+TEXT = text("docs/configuration.md")
+SECTIONS = {"mounts": ("mounts", "NAME"), "health": ("health",)}
+"""Headings, and the place of the keys in the table below each."""
 
 
 def test_the_example_is_valid() -> None:
@@ -15,12 +18,20 @@ def test_the_example_is_valid() -> None:
     assert load(example, "example").warnings == ()
 
 
-def test_every_key_and_option_is_explained() -> None:
+def test_the_tables_of_keys_are_the_schema() -> None:
+    told = {
+        (*place, *row[0].strip("`").split(".")): tuple(cell.replace("`", "") for cell in row[1:3])
+        for heading, place in SECTIONS.items()
+        for row in rows(TEXT, heading)
+        if all(row)
+    }
+    # A mapping that only holds other keys has no row, nor has `mounts`.
+    leaves = {key.place: (key.kind, key.default) for key in keys() if key.default}
+    del leaves["mounts",]
+    assert told == leaves
+
+
+def test_every_option_is_explained() -> None:
     named = set(re.findall("`([^` ]+)`", TEXT))
-    keys = set(MountConfig.model_fields) - {"probe", "recovery"}
-    keys |= {f"probe.{key}" for key in ProbeConfig.model_fields}
-    keys |= {f"recovery.{key}" for key in RecoveryConfig.model_fields}
-    keys |= set(HealthConfig.model_fields)
-    assert keys <= named
     assert set(KNOWN) <= named
     assert {"auto_unmount", "backup-volfile-servers"} <= named & set(REFUSED)

@@ -58,6 +58,7 @@ HUNG = MountStatus(
     probe_seconds=0.004,
     attempts=1,
     removing=True,
+    client_log="/var/log/gluster-ml/model-share.log",
 )
 
 

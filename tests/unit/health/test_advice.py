@@ -1,3 +1,4 @@
+import re
 import shlex
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ BASE = Situation(
     volume="model-store/sub",
     verdict=Verdict.HEALTHY,
     client=ProcessId(4711, 1),
+    client_log="/var/log/gluster-ml/share.log",
 )
 
 
@@ -54,12 +56,10 @@ def test_new_options_tell_what_is_waited_for() -> None:
     assert "umount /mnt/model-share" in advise(replace(stale, new_options="manual"))
 
 
-def test_the_log_is_the_one_that_the_options_name() -> None:
-    named = replace(BASE, log_file="/var/log/glusterfs/share.log")
+def test_the_log_to_look_into_is_named() -> None:
     for verdict in (Verdict.ABSENT, Verdict.DEAD):
-        advice = advise(replace(named, verdict=verdict))
-        assert "/var/log/glusterfs/share.log" in advice
-        assert "mnt-model-share.log" not in advice
+        advice = advise(replace(BASE, verdict=verdict))
+        assert re.search(r"tail( -n 50)? /var/log/gluster-ml/share\.log;", advice)
 
 
 @pytest.mark.parametrize("verdict", [Verdict.DEAD, Verdict.HUNG])
@@ -73,5 +73,6 @@ def test_no_remount_is_promised_of_a_mount_on_its_way_out(
 
 
 def test_odd_names_are_quoted_for_a_shell() -> None:
-    odd = replace(BASE, path="/mnt/it's; rm x", verdict=Verdict.DEAD)
-    assert shlex.quote("/var/log/glusterfs/mnt-it's; rm x.log") in advise(odd)
+    log = "/var/log/it's; rm x.log"
+    odd = replace(BASE, client_log=log, verdict=Verdict.DEAD)
+    assert shlex.quote(log) in advise(odd)

@@ -21,6 +21,7 @@ model-share: hung since 14:02 (3 min)
   finding  root is squashed: the write probe is refused
   volume   model-store at /mnt/model-share
   client   pid 4711, volfile server node1, adopted
+  log      /var/log/gluster-ml/model-share.log
   bricks   2 of 3 connected; not connected: node2:/bricks/b1
   space    1.0 TiB free of 3.0 TiB (33 %)
   recovery 2 times; last: client died; back after 0.2 s by node2

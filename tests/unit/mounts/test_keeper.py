@@ -155,6 +155,22 @@ def test_the_guard_goes_with_the_mount_though_an_attempt_to_mount_had_failed(
     asyncio.run(run())
 
 
+def test_a_guard_is_on_record_before_any_server_answers(tmp_path: Path) -> None:
+    async def run() -> None:
+        world = World(tmp_path)
+
+        def fail() -> None:
+            raise MountFailed("no server answers")
+
+        world.before["race"] = fail
+        async with keeping(world, settings()):
+            await until(lambda: world.report.told(Event.MOUNT_ATTEMPT_FAILED), "it tries")
+        assert world.done == ["guard"]
+        assert (tmp_path / "guarded").read_text() == f"{PATH}\n"
+
+    asyncio.run(run())
+
+
 def test_healthy_means_looked_at(tmp_path: Path) -> None:
     async def run() -> None:
         world = World(tmp_path, layers=[OURS], answer=FINE)

@@ -50,6 +50,11 @@ def test_options_in_the_order_of_the_file() -> None:
     )
 
 
+def test_the_log_that_the_agent_chose() -> None:
+    chosen = render(mount(options={"acl": True}), ["n1", "n2"], "/var/log/gluster-ml/a.log")[1]
+    assert chosen == "acl,log-file=/var/log/gluster-ml/a.log,backup-volfile-servers=n2"
+
+
 def test_fingerprint_is_of_what_demands_a_remount() -> None:
     base = fingerprint(mount(options={"acl": True, "lru-limit": 5}))
     same = [
@@ -138,6 +143,11 @@ def test_the_helper_understands_servers(helper: Path) -> None:
         assert "--volfile-server-port=24008" in said
         assert "--volfile-id=/v" in said
         assert "--subdir-mount=/a/b" in said
+
+
+def test_the_helper_passes_the_log_on(helper: Path) -> None:
+    log = f"/var/log/gluster-ml/{'aZ0._-'.ljust(64, 'x')}.log"
+    assert f"--log-file={log}" in told(helper, *render(mount(), ["n1", "n2"], log))
 
 
 def test_why_a_zone_is_no_backup(helper: Path) -> None:

@@ -75,6 +75,7 @@ class World:
     held_by: list[Holder] = field(default_factory=list)
     later: float = 0.0
     strays: int = 0
+    asked: list[MountRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.report = Report()
@@ -94,6 +95,7 @@ class World:
             wall=time.time,
             jitter=lambda: 0.0,
             write_name="host-1",
+            log_dir=self.directory / "logs",
         )
 
     def table(self) -> tuple[MountEntry, ...]:
@@ -116,6 +118,7 @@ class World:
         return None
 
     async def mount(self, request: MountRequest, timeout: float) -> None:
+        self.asked.append(request)
         self._do("mount")
         self.layers.append(replace(OURS, source=request.source))
 

@@ -1,0 +1,158 @@
+"""The command line's grammar and its help: `--help`, the manual page and the completion show it."""
+
+import argparse
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from agent import __version__
+from agent.cli import exits
+from agent.config import durations
+from agent.environment.forms import Form
+from agent.health.text import clean
+from agent.model import Verdict
+
+PROGRAM = "gluster-ml-agent"
+DEFAULT_CONFIG = Path("/etc/gluster-ml/agent.yaml")
+
+_TOP = "Keeps the GlusterFS mounts of this host alive, and says how they are."
+_BEGIN = f"""\
+New here? Put the name of a volume, its servers and a path into
+{DEFAULT_CONFIG}; the agent applies it when it is saved.
+Then: {PROGRAM} status
+
+More: {PROGRAM} COMMAND --help, man {PROGRAM}, man {DEFAULT_CONFIG.name}"""
+
+_RUN = f"""\
+Be the agent: mount what the file names, watch, repair and report, until told
+to stop by SIGTERM. SIGHUP makes it read the file at once.
+
+systemd calls this; by hand it is: systemctl start {PROGRAM}"""
+
+_CHECK = """\
+Look for mistakes in a configuration file, and apply nothing. Each problem is
+one line, with its line and column and what to do.
+
+The rules for this host count too (its directories, what is mounted there), so
+run it where the file is to be used."""
+
+_STATUS = """\
+Say how the mounts are: what is wrong, since when, the evidence, what to do.
+
+It reads one small file of the agent's and never touches a mount, so it answers
+at once, however hung a mount is, and needs no root. Made for people, and for
+Nagios, NHC and Slurm's HealthCheckProgram."""
+
+_WAIT = f"""\
+Return as soon as a job can use a mount, that is, once its verdict is
+{exits.either(v for v in reversed(Verdict) if v.usable)}.
+
+For a job's prolog, or for ExecStartPre= of a unit."""
+
+_PAUSE = f"""\
+For maintenance: the agent goes on watching a mount, but does not mount, repair
+or unmount it until {PROGRAM} resume, also after a restart of the host.
+
+Returns once the agent has taken it up. For root."""
+
+_RESUME = """\
+End a pause: the agent looks after the mount again, and repairs at once what is
+wrong with it. For root."""
+
+_ENV = f"""\
+Print the variables that the configuration gives to jobs, with paths on the
+mounts: for a shell (eval "$({PROGRAM} env)"), for EnvironmentFile= of a unit,
+or for --env-file of Docker and Podman.
+
+Login shells have them already. It needs neither root nor the agent, and touches
+no mount. While the file is invalid, what was in force before is printed."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, **changes: Any) -> None:
+        # Descriptions and epilogs are shown as they are written here.
+        changes["formatter_class"] = argparse.RawDescriptionHelpFormatter
+        super().__init__(add_help=False, **changes)
+        self.add_argument("-h", "--help", action="help", help="print this and exit")
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(exits.USAGE, f"{self.prog}: {message}; try: {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole grammar. The completion goes by the metavars MOUNT and FILE."""
+    top = _Parser(prog=PROGRAM, description=_TOP, epilog=_BEGIN)
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"%(prog)s {__version__}",
+        help="print the version and exit",
+    )
+    _add_config(top, DEFAULT_CONFIG)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, module: str, help_: str, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(
+            name,
+            help=help_,
+            description=text,
+            epilog=_exit_status(exits.COMMANDS[name]),
+        )
+        added.set_defaults(module=module, command=name)
+        _add_config(added, argparse.SUPPRESS)
+        return added
+
+    command("run", "run", f"be the agent; systemd does it: {PROGRAM}.service", _RUN)
+    check = command("check", "check", "look for mistakes in a configuration file", _CHECK)
+    check.add_argument(
+        "file", metavar="FILE", nargs="?", type=Path, help="default: the one of --config"
+    )
+    status = command("status", "status", "what is wrong, since when, what to do", _STATUS)
+    status.add_argument("mount", metavar="MOUNT", nargs="?", help="this one only; default: all")
+    status.add_argument("--json", action="store_true", help="for programs: what status.json holds")
+    wait = command("wait", "wait", "wait until a mount is usable, before a job starts", _WAIT)
+    _add_mount(wait)
+    wait.add_argument(
+        "--timeout",
+        metavar="DURATION",
+        type=_duration,
+        help="e.g. 90s or 15m; default: as long as an agent runs that knows the mount",
+    )
+    _add_mount(command("pause", "pause", "for maintenance: only watch a mount", _PAUSE))
+    _add_mount(command("resume", "pause", "end a pause", _RESUME))
+    env = command("env", "env", "print the environment for jobs", _ENV)
+    env.add_argument(
+        "--format",
+        metavar="FORMAT",
+        choices=[form.value for form in Form],
+        default=Form.SH.value,
+        help=f"{', '.join(Form)}; default: {Form.SH}",
+    )
+    env.add_argument("--mount", metavar="MOUNT", help="of this one only; default: of all")
+    return top
+
+
+def _exit_status(codes: Mapping[int, str]) -> str:
+    lines = [
+        textwrap.fill(text, 79, initial_indent=f"  {code:<4}", subsequent_indent=" " * 6)
+        for code, text in codes.items()
+    ]
+    return "\n".join(["exit status:", *lines])
+
+
+def _duration(text: str) -> float:
+    try:
+        return durations.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{clean(text, 40)} {error}") from error
+
+
+def _add_config(to: argparse.ArgumentParser, default: Path | str) -> None:
+    to.add_argument(
+        "--config", metavar="FILE", type=Path, default=default, help=f"default: {DEFAULT_CONFIG}"
+    )
+
+
+def _add_mount(to: argparse.ArgumentParser) -> None:
+    to.add_argument("mount", metavar="MOUNT", help="its name in the configuration")

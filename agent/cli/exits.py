@@ -1,0 +1,63 @@
+"""Exit codes: what each command tells its caller. `--help` and the manual page show these texts."""
+
+from collections.abc import Iterable
+
+from agent.model import UNKNOWN, Verdict
+
+VALID, INVALID = 0, 1
+"""Of `check`."""
+
+USABLE, NOT_USABLE, NO_AGENT = 0, 1, 3
+"""Of `wait`."""
+
+FAILED = 1
+"""Of every command that could not do what it is for, but `status`."""
+
+USAGE = 64
+INTERNAL = 70
+INTERRUPTED = 130
+"""Of every command, and none of the 0 to 3 that monitoring reads as a verdict."""
+
+
+def either(verdicts: Iterable[Verdict]) -> str:
+    """Two or more of them, as "dead, hung or full"."""
+    *most, last = (verdict.value for verdict in verdicts)
+    return f"{', '.join(most)} or {last}"
+
+
+def _verdicts(code: int) -> str:
+    return either(verdict for verdict in Verdict if verdict.exit_code == code)
+
+
+_OLD = "its status is older than 3 minutes"
+
+COMMANDS: dict[str, dict[int, str]] = {
+    "run": {0: "it was told to stop", FAILED: "another agent runs, or it can't use a directory"},
+    "check": {VALID: "the file is valid", INVALID: "it is not, or can't be read"},
+    "status": {
+        0: "every mount is healthy",
+        1: f"warning: the worst mount is {_verdicts(1)}; or the configuration was rejected",
+        2: f"critical: the worst mount is {_verdicts(2)}",
+        UNKNOWN: f"unknown: no agent runs, {_OLD}, or no mount has that name; or a mount has no"
+        " verdict yet, and none is critical",
+    },
+    "wait": {
+        USABLE: "a job can use the mount",
+        NOT_USABLE: "not in time, or no mount has that name; the verdict stands on stderr",
+        NO_AGENT: f"no agent runs, or {_OLD}",
+    },
+    "pause": {0: "the agent only watches the mount now", FAILED: "it could not be done"},
+    "resume": {0: "the agent looks after the mount again", FAILED: "it could not be done"},
+    "env": {
+        0: "the environment is printed, be it empty",
+        FAILED: "no mount has that name, or there is no valid configuration and none was in force",
+    },
+}
+"""By command: what each of its own exit codes means."""
+
+EVERYWHERE = {
+    USAGE: "wrong usage",
+    INTERNAL: "a bug of the agent: please report it",
+    INTERRUPTED: "interrupted from the keyboard",
+}
+"""What the others mean, with every command."""

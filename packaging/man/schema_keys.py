@@ -1,0 +1,114 @@
+"""The keys of agent.yaml as the schema has them: type, range, default and description of each."""
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, BeforeValidator
+from pydantic.fields import FieldInfo
+
+from agent.config import durations
+from agent.config.later import LATER, NAME
+from agent.config.schema import Config
+
+REQUIRED = "required"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """place: from the top of the file, NAME for a name of the user's.
+
+    kind: what may stand there; default: REQUIRED, or as one would write it, "" for a mapping of
+    keys that have their own.
+    """
+
+    place: tuple[str, ...]
+    kind: str
+    default: str
+    description: str
+
+    @property
+    def dotted(self) -> str:
+        """As messages of the agent name it."""
+        return ".".join(self.place)
+
+
+def keys(model: type[BaseModel] = Config, below: tuple[str, ...] = ()) -> Iterator[Key]:
+    """All keys of a model, each mapping followed by its own keys."""
+    for name, field in model.model_fields.items():
+        place = (*below, name)
+        if place in LATER:
+            continue
+        yield Key(place, _kind(field), _default(field), field.description or "")
+        inner, step = _inner(field.annotation)
+        if inner:
+            yield from keys(inner, (*place, *step))
+
+
+def _inner(annotation: object) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
+    """The model that a mapping holds, and what stands between the key and the model's own."""
+    annotation = _without_none(annotation)
+    if _is_model(annotation):
+        return annotation, ()
+    value = (*typing.get_args(annotation), None)[1] if _is_mapping(annotation) else None
+    return (value, (NAME,)) if _is_model(value) else (None, ())
+
+
+def _without_none(annotation: object) -> object:
+    """What an optional section holds if it is there."""
+    left = [part for part in typing.get_args(annotation) if part is not type(None)]
+    is_optional = isinstance(annotation, types.UnionType) and len(left) == 1
+    return left[0] if is_optional else annotation
+
+
+def _is_model(annotation: object) -> typing.TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _is_mapping(annotation: object) -> bool:
+    return typing.get_origin(annotation) is Mapping
+
+
+def _kind(field: FieldInfo) -> str:
+    """Raises TypeError for a type that it has no words for yet."""
+    annotation = _without_none(field.annotation)
+    between = _between(field)
+    if between:
+        return str(between)
+    if isinstance(field.json_schema_extra, dict):
+        return str(field.json_schema_extra["kind"])
+    if typing.get_origin(annotation) is typing.Literal:
+        *most, last = typing.get_args(annotation)
+        return f"{', '.join(most)} or {last}"
+    if annotation is int:
+        low = next(m.ge for m in field.metadata if isinstance(m, Ge))
+        high = next(m.le for m in field.metadata if isinstance(m, Le))
+        return f"{low} to {high}"
+    if _is_model(annotation) or _is_mapping(annotation):
+        return "mapping"
+    words: dict[object, str] = {bool: "boolean", str: "text", tuple[str, ...]: "list of text"}
+    if annotation not in words:
+        raise TypeError(f"no words for {annotation}: say in {__file__} what may stand there")
+    return words[annotation]
+
+
+def _default(field: FieldInfo) -> str:
+    between, default = _between(field), field.default
+    if field.is_required():
+        return REQUIRED
+    if isinstance(default, BaseModel):
+        return ""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if between and default is None:
+        return between.or_word
+    if between:
+        return durations.text(default)
+    return "none" if default == {} else str(default)
+
+
+def _between(field: FieldInfo) -> durations.Between | None:
+    validators = (m.func for m in field.metadata if isinstance(m, BeforeValidator))
+    return next((v for v in validators if isinstance(v, durations.Between)), None)
