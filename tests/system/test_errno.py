@@ -35,7 +35,7 @@ def assert_told(agent: UnitAgent, client: Process, verdict: str) -> None:
 
 
 def test_full_bricks(bare_agent: UnitAgent, small_volume: Volume) -> None:
-    # One brick: replicas that fill one after the other may show what was just written differently.
+    # One brick: replicas that fill one after the other can cut a record short (gluster-facts.md).
     client = bare_agent.begin(config(small_volume.name))
     with training(bare_agent.machine, may_fail={"ENOSPC"}) as job:
         with faults.brick_full(small_volume.bricks[0]):
