@@ -58,7 +58,7 @@ class Facts:
     ended yet. fingerprint: the options of the agent's own mount, None for a mount that somebody
     else made. attempt_error: why the last attempt to mount failed. servers_reachable: any volfile
     server answers on its port. obstacles: what kept the last attempt from it, or, where something
-    is mounted, what would keep the next.
+    is mounted, what would keep the next. guarded: the bare directory refuses writes.
     """
 
     layers: tuple[MountEntry, ...]
@@ -77,6 +77,7 @@ class Facts:
     servers_reachable: bool | None = None
     servers_detail: str = ""
     obstacles: tuple[Obstacle, ...] = ()
+    guarded: bool = False
     paused: bool = False
 
     @property

@@ -123,10 +123,11 @@ class Keeper:
         if device != self._layer:
             self._layer = device
             self._recognise(facts)
-        record = self._executor.record() if self._own else None
+        record = self._executor.record()
         return replace(
             facts,
-            fingerprint=record.fingerprint if record else None,
+            fingerprint=record.fingerprint if self._own else None,
+            guarded=record.guarded,
             attempt_error=self._attempt_error,
             obstacles=facts.obstacles if facts.top else self._obstacles,
             paused=self.paused,

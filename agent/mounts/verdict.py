@@ -39,6 +39,8 @@ def _observed(wanted: Wanted, facts: Facts, ping_timeout: int, now: float) -> Ju
     top = facts.top
     if top is None:
         evidence = f"nothing is mounted at {wanted.path}"
+        if facts.guarded:
+            evidence += ", where the bare directory refuses writes (guarded)"
         if facts.attempt_error:
             evidence += f"; the last attempt failed: {facts.attempt_error}"
         return Judgement(Verdict.ABSENT, evidence, obstacles=facts.obstacles)

@@ -97,6 +97,10 @@ def test_files_below_the_mount_are_told_when_it_is_made_and_not_when_it_goes(
     assert world.done[-1] == "unguard"
     [message] = world.report.told(Event.GUARD)
     assert message == f"{PATH}: entries in the bare directory, hidden by the mount: 1"
+    assert world.report.told(Event.GUARD_CHANGED) == [
+        f"{PATH}: the bare directory is guarded: it refuses writes (chattr +i)",
+        f"{PATH}: the bare directory takes writes again",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,5 +125,6 @@ def test_what_the_server_did_instead_is_told(
     [message] = told(world, Event.MOUNT_ATTEMPT_FAILED)
     assert message.endswith(words)
     status = world.report.status["a"]
+    assert "where the bare directory refuses writes (guarded); the last attempt" in status.evidence
     assert status.evidence.endswith(words)
     assert status.obstacles == (Obstacle(kind, "node1"),)
