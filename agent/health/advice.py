@@ -62,11 +62,6 @@ def _paused(s: Situation) -> str:
 
 
 def _foreign(s: Situation) -> str:
-    if s.leaving:
-        return (
-            "it is the agent's own mount of before, unmounted as soon as nothing uses it; see: "
-            f"gluster-ml-agent status {s.leaving}"
-        )
     row = shlex.quote(f" {s.path} ")
     return (
         "it isn't the agent's, so the agent leaves it alone; see what it is: "
@@ -75,6 +70,11 @@ def _foreign(s: Situation) -> str:
 
 
 def _absent(s: Situation) -> str:
+    if s.leaving:
+        return (
+            f"the agent mounts {s.volume_name} as soon as nothing uses the mount of before; who "
+            f"does: gluster-ml-agent status {s.leaving}"
+        )
     if s.obstacles:
         return f"the agent keeps trying; {_against(s)}"
     return (

@@ -59,6 +59,7 @@ class Facts:
     else made. attempt_error: why the last attempt to mount failed. servers_reachable: any volfile
     server answers on its port. obstacles: what kept the last attempt from it, or, where something
     is mounted, what would keep the next. guarded: the bare directory refuses writes.
+    leaving: the volume that lies on top, where that is the agent's own mount of before.
     """
 
     layers: tuple[MountEntry, ...]
@@ -78,6 +79,7 @@ class Facts:
     servers_detail: str = ""
     obstacles: tuple[Obstacle, ...] = ()
     guarded: bool = False
+    leaving: str = ""
     paused: bool = False
 
     @property

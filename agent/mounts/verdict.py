@@ -44,6 +44,12 @@ def _observed(wanted: Wanted, facts: Facts, ping_timeout: int, now: float) -> Ju
         if facts.attempt_error:
             evidence += f"; the last attempt failed: {facts.attempt_error}"
         return Judgement(Verdict.ABSENT, evidence, obstacles=facts.obstacles)
+    if facts.leaving:
+        return Judgement(
+            Verdict.ABSENT,
+            f"{wanted.full_volume} is not mounted yet: {facts.leaving} still is, the agent's own "
+            "mount of before; it goes as soon as nothing uses it",
+        )
     if not serves(top, wanted):
         return Judgement(
             Verdict.FOREIGN,
