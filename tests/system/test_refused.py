@@ -7,9 +7,9 @@ from tests.system.agents import Agent, config
 from tests.system.training import REPLACED, training
 
 
-def test_a_client_that_is_refused(agent: Agent, volume: Volume) -> None:
-    agent.configure(config(volume.name))
-    with faults.auth_refused(volume):
+def test_a_client_that_is_refused(agent: Agent, shared_volume: Volume) -> None:
+    agent.configure(config(shared_volume.name))
+    with faults.auth_refused(shared_volume):
         agent.start()
         assert "remote-error=Authentication failed" in await_cause(agent)
         assert agent.machine.entry("/mnt/a") is None
@@ -18,23 +18,24 @@ def test_a_client_that_is_refused(agent: Agent, volume: Volume) -> None:
     assert agent.verdicts() == ["absent", "healthy"]
 
 
-def test_a_directory_of_the_volume_that_is_not_there(agent: Agent, volume: Volume) -> None:
-    agent.configure(config(f"{volume.name}/datasets"))
+def test_a_directory_of_the_volume_that_is_not_there(agent: Agent, shared_volume: Volume) -> None:
+    directory = agent.machine.name  # which no other test has made
+    agent.configure(config(f"{shared_volume.name}/{directory}"))
     agent.start()
-    assert 'subdirectory for mount "/datasets" is not found' in await_cause(agent)
+    assert f'subdirectory for mount "/{directory}" is not found' in await_cause(agent)
     assert agent.machine.entry("/mnt/a") is None
-    agent.machine.mount(f"node1:/{volume.name}", "/mnt/whole")
-    agent.machine.run(["mkdir", "/mnt/whole/datasets"])
+    agent.machine.mount(f"node1:/{shared_volume.name}", "/mnt/whole")
+    agent.machine.run(["mkdir", f"/mnt/whole/{directory}"])
     agent.await_verdict("healthy")
     assert agent.verdicts() == ["absent", "healthy"]
 
 
-def test_a_client_that_is_refused_later_on(agent: Agent, volume: Volume) -> None:
-    agent.configure(config(volume.name))
+def test_a_client_that_is_refused_later_on(agent: Agent, shared_volume: Volume) -> None:
+    agent.configure(config(shared_volume.name))
     agent.start()
     agent.await_verdict("healthy")
     with training(agent.machine, reopen=True, may_fail=REPLACED) as job:
-        with faults.auth_refused(volume):
+        with faults.auth_refused(shared_volume):
             # Some clients end themselves, and then the mount vanishes from under the job.
             agent.await_verdict("absent", "no-quorum")
         agent.await_verdict("healthy")
