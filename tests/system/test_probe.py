@@ -324,6 +324,7 @@ def test_a_write_that_fails_tells_its_step(
 
 
 OLD_KERNEL = """
+import sys
 from agent.worker import client
 told = client._connections
 client._connections = lambda pid: {-1} if told(pid) else set()  # kernels whose fdinfo says less
