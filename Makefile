@@ -27,8 +27,16 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 .PHONY: venv
 venv: packages $(VENV)/.ready ## .venv with the agent and the tools for its tests
 
+# The tests of the agent in the lab wait more than they work: the others run beside them.
 .PHONY: test
-test: lint types unit lab test-package ## all that a commit must pass
+test: lint types ## all that a commit must pass
+	$(MAKE) --jobs=2 --output-sync=line system beside
+
+.PHONY: beside
+beside: venv deb
+	$(PYTEST) tests/unit
+	$(PYTEST) tests/package --package build/deb/$(RUNNING)/*.deb
+	$(PYTEST) tests/lab
 
 .PHONY: lint
 lint: venv ## ruff, and the floors of the house
@@ -45,8 +53,15 @@ unit: venv ## tests without a cluster
 	$(PYTEST) tests/unit
 
 .PHONY: lab
-lab: venv ## tests on a real cluster, with real systemd hosts
-	$(PYTEST) tests/lab tests/system
+lab: facts system ## tests on a real cluster, with real systemd hosts
+
+.PHONY: facts
+facts: venv ## the lab's own tests, and what GlusterFS, FUSE and systemd really do
+	$(PYTEST) tests/lab
+
+.PHONY: system
+system: venv ## the whole behaviour of the agent in the lab
+	$(PYTEST) tests/system
 
 .PHONY: deb
 deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release
