@@ -45,6 +45,7 @@ class Event(Enum):
     ADOPTED = ("adopted", "99d5ccfe17384c80b8d1f2a8b8657338", Priority.NOTICE)
     FORGOTTEN = ("forgotten", "c26949b76dea86a8032ac68c59450abd", Priority.NOTICE)
     GUARD = ("guard", "6751af7b95404b9daa58e25dbd002132", Priority.WARNING)
+    GUARD_CHANGED = ("guard-changed", "70a166911a0a488289f585a034721c02", Priority.NOTICE)
     FINDING = ("finding", "4c28b11e07944bd9932a5224bec8bae6", Priority.WARNING)
     CONFIG_ACCEPTED = ("config-accepted", "5314a720ea46430d8aa0f062f1acd159", Priority.NOTICE)
     CONFIG_REJECTED = ("config-rejected", "35632ef47e0a45bba2769ac3b35a1719", Priority.ERROR)

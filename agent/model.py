@@ -171,9 +171,35 @@ class Space:
     free: int
 
 
+class ObstacleKind(StrEnum):
+    """What stands in the way of a mount: what a server did with a connection, or said to a client.
+
+    SILENT: no answer, or no way there.
+    """
+
+    UNRESOLVABLE = "unresolvable"
+    REFUSED = "refused"
+    SILENT = "silent"
+    NO_VOLUME = "no-volume"
+    NO_BRICK = "no-brick"
+    NOT_ALLOWED = "not-allowed"
+    NO_DIRECTORY = "no-directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What a volfile server put in the way of a mount."""
+
+    kind: ObstacleKind
+    server: str
+
+
 @dataclass(frozen=True, slots=True)
 class MountStatus:
-    """All that is told of one mount, in every output: journal, status.json, terminal, metrics."""
+    """All that is told of one mount, in every output: journal, status.json, terminal, metrics.
+
+    obstacles: what the advice goes by where no server can be mounted from; evidence tells of them.
+    """
 
     name: str
     path: str
@@ -197,6 +223,7 @@ class MountStatus:
     attempts: int = 0
     removing: bool = False
     client_log: str = ""
+    obstacles: tuple[Obstacle, ...] = ()
 
 
 class ConfigState(StrEnum):

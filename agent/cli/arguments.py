@@ -48,7 +48,8 @@ _WAIT = f"""\
 Return as soon as a job can use a mount, that is, once its verdict is
 {exits.either(v for v in reversed(Verdict) if v.usable)}.
 
-For a job's prolog, or for ExecStartPre= of a unit."""
+For a job's prolog, or for ExecStartPre= of a unit. On a terminal it says
+what it waits for, once that takes more than a second."""
 
 _PAUSE = f"""\
 For maintenance: the agent goes on watching a mount, but does not mount, repair

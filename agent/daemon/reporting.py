@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agent.config.schema import Config, MountConfig
+from agent.config.schema import GLUSTERD_PORT, Config, MountConfig
 from agent.events import Event
 from agent.health import advice, statusfile
 from agent.health.journal import Journal
@@ -126,6 +126,8 @@ class Reporting:
             client_log=status.client_log,
             removing=status.removing,
             leaving=self._leaving(status.path),
+            obstacles=status.obstacles,
+            port=config.port if config else GLUSTERD_PORT,
         )
         return replace(status, advice=advice.advise(situation))
 

@@ -179,6 +179,7 @@ class Executor:
             settings.key,
             settings.wanted.path,
             immutable=immutable,
+            before=self.record().guarded,
             strays=settings.config is not None,
         )
 

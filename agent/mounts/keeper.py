@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agent.errors import AgentError
 from agent.events import Event
-from agent.model import ClientState, MountStatus, Verdict
+from agent.model import ClientState, MountStatus, Obstacle, Verdict
 from agent.mounts import recovery
 from agent.mounts.act import Executor, InUse
 from agent.mounts.actions import Abort, Action, Detach, Forget, Mount, Unmount
@@ -14,7 +14,7 @@ from agent.mounts.edges import Edges, Settings
 from agent.mounts.evidence import hung_evidence
 from agent.mounts.facts import Facts, Judgement, serves
 from agent.mounts.holders import HolderSearch
-from agent.mounts.mounting import NoServer
+from agent.mounts.mounting import NoServer, Obstructed
 from agent.mounts.observe import Observer
 from agent.mounts.recovery import History
 from agent.mounts.status import status_of
@@ -45,6 +45,7 @@ class Keeper:
         self._holders = HolderSearch(edges, self._chronicle)
         self._history = History()
         self._attempt_error = ""
+        self._obstacles: tuple[Obstacle, ...] = ()
         self._failures_told: set[str] = set()
         self._layer: tuple[int, int] | None = None
         self._dead_layer: tuple[int, int] | None = None
@@ -122,11 +123,13 @@ class Keeper:
         if device != self._layer:
             self._layer = device
             self._recognise(facts)
-        record = self._executor.record() if self._own else None
+        record = self._executor.record()
         return replace(
             facts,
-            fingerprint=record.fingerprint if record else None,
+            fingerprint=record.fingerprint if self._own else None,
+            guarded=record.guarded,
             attempt_error=self._attempt_error,
+            obstacles=facts.obstacles if facts.top else self._obstacles,
             paused=self.paused,
         )
 
@@ -235,3 +238,4 @@ class Keeper:
             event = Event.MOUNT_ATTEMPT_FAILED if mounting else Event.ACTION_FAILED
             self._chronicle.tell(event, f"{path}: {words}", action=action.describe())
         self._attempt_error = words
+        self._obstacles = error.obstacles if isinstance(error, Obstructed) else ()
