@@ -1,5 +1,6 @@
 """The program `gluster-ml-agent`: arguments in, one command run, errors as one line."""
 
+import argparse
 import importlib
 import os
 import sys
@@ -12,15 +13,16 @@ from agent.cli.arguments import parser
 from agent.errors import AgentError
 from agent.health.text import clean
 
+_STDOUT, _STDERR = 1, 2
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    args = parser().parse_args(argv)
-    args.runtime_dir = _directory(os.environ, "RUNTIME_DIRECTORY", "/run/gluster-ml")
-    args.state_dir = _directory(os.environ, "STATE_DIRECTORY", "/var/lib/gluster-ml")
+    _open_streams()
     try:
+        args = _parsed(argv)
+        args.runtime_dir = _directory(os.environ, "RUNTIME_DIRECTORY", "/run/gluster-ml")
+        args.state_dir = _directory(os.environ, "STATE_DIRECTORY", "/var/lib/gluster-ml")
         # Each command is imported on its own: `status` must not wait for what `run` needs.
         command = importlib.import_module(f"agent.cli.{args.module}")
         code: int = command.execute(args)
@@ -46,6 +48,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             exits.INTERNAL,
         )
     return code
+
+
+def _open_streams() -> None:
+    """Make those standard streams that the caller has closed lead nowhere.
+
+    Or what is opened next would get their numbers, and the exit code would tell of them.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        pass
+    os.close(number)
+    for name, number in (("stdout", _STDOUT), ("stderr", _STDERR)):
+        stream = getattr(sys, name) or os.fdopen(number, "w", closefd=False)
+        stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, stream)
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    try:
+        return parser().parse_args(argv)
+    finally:
+        sys.stdout.flush()  # of --help: what can't be written is told as with any other output
 
 
 def _drop_output() -> None:

@@ -12,7 +12,9 @@ from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
 from agent.model import AgentStatus, MountStatus
+from agent.system import mountinfo
 from agent.system.files import file_state
+from agent.system.links import mount_on_the_way
 
 POLL = 0.2
 """Seconds; a look is one stat of status.json and one read in /proc."""
@@ -129,7 +131,9 @@ class Waiter:
 
     def _is_unread(self, status: AgentStatus, now: float) -> bool:
         """Whether the file was saved so lately that the status speaks of the one before."""
-        state = file_state(status.config.path)
+        path = status.config.path
+        table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+        state = "" if mount_on_the_way(path, table) else file_state(path)
         if state in ("", status.config.seen):
             self._unread_since = None
             return False

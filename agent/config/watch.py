@@ -20,12 +20,23 @@ _OWN_DOING = frozenset({"opened", "closed_no_write"})
 _RETRY_INOTIFY = 60.0
 
 
-def watch_file(path: str, on_change: Callable[[], None], **timing: float) -> "Watcher":
-    """For one file, which may be a symbolic link, or not there."""
-    return Watcher(os.path.dirname(path) or ".", lambda: _file_state(path), on_change, **timing)
+def watch_file(
+    path: str,
+    on_change: Callable[[], None],
+    *,
+    away: Callable[[], str] = str,
+    **timing: Any,
+) -> "Watcher":
+    """For one file, which may be a symbolic link, or not there.
+
+    away: says where the file is while that is a place to keep away from, one that can hang; "" for
+    anywhere else. The file is not looked at then.
+    """
+    directory = os.path.dirname(path) or "."
+    return Watcher(directory, lambda: _file_state(path), on_change, away=away, **timing)
 
 
-def watch_directory(path: str, on_change: Callable[[], None], **timing: float) -> "Watcher":
+def watch_directory(path: str, on_change: Callable[[], None], **timing: Any) -> "Watcher":
     """For the entries of a small directory, which need not be there."""
     return Watcher(path, lambda: _directory_state(path), on_change, **timing)
 
@@ -46,12 +57,14 @@ class Watcher:
         look: Callable[[], object],
         on_change: Callable[[], None],
         *,
+        away: Callable[[], str] = str,
         poll: float = 3.0,
         settle: float = 0.3,
         settle_limit: float = 3.0,
     ) -> None:
         self._directory = directory
-        self._look = look
+        self._look_there = look
+        self._away = away
         self._on_change = on_change
         self._poll, self._settle, self._settle_limit = poll, settle, settle_limit
         self._hint = asyncio.Event()
@@ -85,11 +98,15 @@ class Watcher:
         """False where changes are seen by polling alone."""
         return self._inotify.is_armed
 
+    def _look(self) -> object:
+        return self._away() or self._look_there()
+
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         handler = _Handler(loop, self._hint)
         while True:
-            await self._inotify.arm(self._directory, handler)
+            if not self._away():
+                await self._inotify.arm(self._directory, handler)
             self._hint.clear()
             if self._look() != self._seen:
                 self._seen = await self._settled()

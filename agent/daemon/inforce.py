@@ -14,6 +14,7 @@ from agent.events import Event
 from agent.model import ConfigState, ConfigStatus
 from agent.system import mounttable
 from agent.system.files import file_state
+from agent.system.links import mount_on_the_way
 
 
 class InForce:
@@ -65,6 +66,11 @@ class InForce:
 
     def look(self) -> bool:
         """Read the file; True if another configuration came into force."""
+        if mount := self.away():
+            self._seen = ""
+            why = "is not read, as the agent would hang with it; keep it on a local disk"
+            self._reject((f"{self._path}: leads onto the mount at {mount}, and {why}",))
+            return False
         self._seen = file_state(self._path)
         try:
             loaded = load_file(self._path, mount_table=mounttable.read(), own_paths=self._own_paths)
@@ -77,6 +83,10 @@ class InForce:
             self._accepted(loaded, changes)
         self._take(loaded, ConfigState.VALID)
         return new
+
+    def away(self) -> str:
+        """The network or FUSE mount that the file is on, "" if it is on none."""
+        return mount_on_the_way(self._path, mounttable.read())
 
     def _tell(self, event: Event, message: str) -> None:
         self._reporting.emit(event, message)

@@ -119,7 +119,7 @@ class Daemon:
         )
         self._mount_watch = MountWatch(self._keepers.wake)
         self._watches = (
-            watch_file(str(self._config_path), self._config_changed),
+            watch_file(str(self._config_path), self._config_changed, away=self._in_force.away),
             watch_directory(str(pausefile.directory(self._state_dir)), self._pause_changed),
         )
         # Before the first reading, or a change between the two would never be seen.

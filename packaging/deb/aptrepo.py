@@ -141,6 +141,19 @@ def publish(out: Path, debs: Mapping[str, list[Deb]], key: SigningKey) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def losses(out: Path, debs: Mapping[str, list[Deb]], key: SigningKey) -> list[str]:
+    """What hosts that use the repository at out will miss in the new one, one line each."""
+    there = {path.name for path in (out / "dists").glob("*")}
+    told = [f"{codename} goes: {out} had it" for codename in sorted(there - debs.keys())]
+    old_key = out / f"{NAME}.asc"
+    if old_key.exists() and old_key.read_text() != key.public():
+        told.append(
+            f"signed with another key than {out} was: hosts refuse it until they have the new"
+            f" {NAME}.asc"
+        )
+    return told
+
+
 def exchange(one: Path, other: Path) -> None:
     """Two folders take each other's name in one step: renameat2(2). Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -165,6 +178,8 @@ def main(arguments: list[str]) -> int:
             for codename, of in debs.items():
                 check_current(of, codename)
         with _key(asked.key) as key:
+            for line in losses(asked.out, debs, key):
+                print(f"apt-repo: {line}", file=sys.stderr)
             publish(asked.out, debs, key)
     except (Problem, OSError) as error:
         print(f"apt-repo: {error}", file=sys.stderr)

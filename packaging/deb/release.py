@@ -114,7 +114,7 @@ def told(git: Git, release: Plan) -> str:
   repository  build/apt/
 Push it:
   git push --atomic {remote} {branch} {release.tag}
-Then publish build/apt/: README.md, "For whoever publishes it".
+Then publish build/apt/: docs/installation.md, "For whoever publishes it".
 """
 
 

@@ -63,7 +63,7 @@ def _watch(agent: QuickAgent, process: int, probes: int) -> tuple[list[Counts], 
     end = time.monotonic() + probes
     while time.monotonic() < end:
         began = time.monotonic()
-        assert agent.verdict()
+        assert agent.command("status", "--json").stdout
         answers.append(time.monotonic() - began)
         for _ in range(9):
             counts.append(_count(process))

@@ -46,13 +46,17 @@ class Mounts(Cell):
             self.unmount(entry[4].replace("\\040", " "), lazy=True)
 
     def release(self) -> None:
-        """Unmount all below /mnt; until every client has ended."""
+        """Unmount all below /mnt and remove the folders; until every client has ended."""
         for line in reversed(self.run(["cat", "/proc/self/mountinfo"]).stdout.splitlines()):
             path = line.split(" ")[4]
             if path.startswith("/mnt/"):
                 # A quick client hides mounts of the machine's own under its /mnt.
                 self.run(["umount", "--lazy", path], check=False)
         until(lambda: not self.processes("glusterfs"), 30, "the clients have ended")
+        for folder in sorted(self.path("/mnt").iterdir()):
+            inside = f"/mnt/{folder.name}"
+            self.run(["chattr", "-i", inside], check=False)
+            self.run(["rm", "-r", "--one-file-system", inside])
 
     def entry(self, path: str) -> list[str] | None:
         """The fields of the topmost line of mountinfo at path, or None."""

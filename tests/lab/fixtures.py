@@ -83,3 +83,11 @@ def host(cluster: Cluster) -> Iterator[Host]:
     made = cluster.add_host()
     yield made
     cluster.remove(made)
+
+
+@pytest.fixture(scope="module")
+def shared_host(cluster: Cluster) -> Iterator[Host]:
+    """A host with systemd for all tests of a module: a boot costs seconds."""
+    made = cluster.add_host()
+    yield made
+    cluster.remove(made)

@@ -125,6 +125,17 @@ class Host(Mounts):
         said = self.run(["journalctl", "--lines=0", "--show-cursor"]).stdout
         return said.partition("-- cursor: ")[2].strip()
 
+    def tidy(self, *units: str) -> None:
+        """Stop these units and remove their files; no mount and no failed unit is left."""
+        for unit in units:
+            self.systemctl("stop", unit, check=False)
+        self.release()
+        folders = (UNITS, "/run/systemd/system")
+        self.run(["rm", "-f", *(f"{folder}/{unit}" for folder in folders for unit in units)])
+        self.write("/etc/fstab", "")
+        self.systemctl("daemon-reload")
+        self.systemctl("reset-failed")
+
     def install_agent(self) -> None:
         """Put the agent under test in place, unless it is; it is not started."""
         package = subject.package()

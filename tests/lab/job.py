@@ -121,16 +121,24 @@ class Job:
             self._operation = "open"
             self._file = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_APPEND, 0o644)
         self._operation = "write"
-        if os.write(self._file, data) != len(data):
-            raise OSError(errno.EIO, "short write")
+        rest = data
+        while rest:  # a write that stops short gets its error with the next one
+            rest = rest[os.write(self._file, rest) :]
         self._operation = "fsync"
         os.fsync(self._file)
         self._operation = "read"
-        end = os.fstat(self._file).st_size
-        if os.pread(self._file, len(data), end - len(data)) != data:
+        if self._read_back(len(data)) != data:
             raise OSError(errno.EBADMSG, "what was read back differs")
         if self.reopen:
             self._close()
+
+    def _read_back(self, length: int) -> bytes:
+        """The end of the file. A read stops short where a later page can't be had: ask for that."""
+        begin = os.fstat(self._file).st_size - length
+        found = b""
+        while part := os.pread(self._file, length - len(found), begin + len(found)):
+            found += part
+        return found
 
     def _close(self) -> None:
         if self._file >= 0:

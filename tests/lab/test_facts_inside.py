@@ -125,7 +125,7 @@ def test_full(make_volume: Callable[..., Volume], client: Client) -> None:
         until(lambda: python(client, free, M) == "0", 20, "the least of the bricks counts")
         assert attempt(client, "write", M) == "ok", "the two others have room"
         with others[0], others[1]:
-            until(lambda: attempt(client, "write", M) == "ENOSPC", 20, "it is full")
+            until(lambda: attempt(client, "write", M) == "ENOSPC", 60, "it is full")
             assert attempt(client, "listdir", M) == "ok"
     until(lambda: attempt(client, "write", M) == "ok", 20, "there is room again")
 

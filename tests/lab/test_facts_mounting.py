@@ -148,8 +148,8 @@ def all_silent(cluster: Cluster) -> Iterator[None]:
 
 @pytest.mark.slow
 def test_all_servers_silent(standing: Volume, client: Client, all_silent: None) -> None:
-    with pytest.raises(LabError, match="not done after 30 s"):
-        mount(client, f"node1:/{standing.name}", M, timeout=30)
+    with pytest.raises(LabError, match="not done after 10 s"):
+        mount(client, f"node1:/{standing.name}", M, timeout=10)
     assert client.processes("glusterfs"), "the killed helper leaves its client behind"
 
 

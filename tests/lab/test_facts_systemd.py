@@ -1,6 +1,7 @@
 """What systemd does with mounts of GlusterFS; "systemd" in docs/gluster-facts.md."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,14 @@ from .volume import Volume
 
 M = "/mnt/model-share"
 UNIT = r"mnt-model\x2dshare.mount"
+
+
+@pytest.fixture
+def host(shared_host: Host) -> Iterator[Host]:
+    """The module's host, as it was afterwards."""
+    yield shared_host
+    shared_host.run(["rm", "-rf", "/srv/d", "/srv/e"])
+    shared_host.tidy("job.service", "service.service", "r.service", "mnt-parent-child.mount")
 
 
 def systemd_mount(host: Host, volume: Volume, path: str = M, *options: str) -> None:

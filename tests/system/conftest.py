@@ -23,26 +23,12 @@ def quick_agent(client: Client) -> Iterator[QuickAgent]:
     client.release()
 
 
-@pytest.fixture
-def unit_agent(host: Host) -> UnitAgent:
-    """An agent in its shipped unit under real systemd, not yet started."""
-    return UnitAgent(host)
-
-
 @pytest.fixture(params=["systemd", "quick"])
 def agent(request: pytest.FixtureRequest) -> Agent:
     """An agent on either kind of host, not yet started."""
-    kind = "unit_agent" if request.param == "systemd" else "quick_agent"
+    kind = "bare_agent" if request.param == "systemd" else "quick_agent"
     made: Agent = request.getfixturevalue(kind)
     return made
-
-
-@pytest.fixture(scope="module")
-def shared_host(cluster: Cluster) -> Iterator[Host]:
-    """A host with systemd for all tests of a module: a boot costs seconds."""
-    made = cluster.add_host()
-    yield made
-    cluster.remove(made)
 
 
 @pytest.fixture(scope="module")

@@ -23,12 +23,12 @@ probes."""
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", LOST)
-def test_quorum_lost_and_found(quick_agent: QuickAgent, volume: Volume, how: str) -> None:
+def test_quorum_lost_and_found(quick_agent: QuickAgent, shared_volume: Volume, how: str) -> None:
     agent = quick_agent
-    client = agent.begin(config(volume.name))
+    client = agent.begin(config(shared_volume.name))
     fault, seconds = LOST[how]
     with training(agent.machine, may_fail={"ENOTCONN"}) as job:
-        with fault(volume):
+        with fault(shared_volume):
             lost = agent.await_verdict("no-quorum")
             assert "client lives" in lost["evidence"]
             job.await_failure("ENOTCONN")
@@ -74,18 +74,18 @@ def test_one_of_two_replica_sets_is_down(
 
 
 def test_a_server_falls_silent_during_a_write(
-    cluster: Cluster, quick_agent: QuickAgent, volume: Volume
+    cluster: Cluster, quick_agent: QuickAgent, shared_volume: Volume
 ) -> None:
     agent = quick_agent
-    volume.set("network.ping-timeout", "6")
-    client = agent.begin(config(volume.name, probe="{interval: 1s, timeout: 2s}"))
-    with training(agent.machine) as job:
-        with faults.silent(cluster.server("node2")):
-            agent.await_verdict("slow")
-            agent.await_verdict("degraded")
+    with faults.option_set(shared_volume, "network.ping-timeout", "6"):
+        client = agent.begin(config(shared_volume.name, probe="{interval: 1s, timeout: 2s}"))
+        with training(agent.machine) as job:
+            with faults.silent(cluster.server("node2")):
+                agent.await_verdict("slow")
+                agent.await_verdict("degraded")
+                job.await_records(5)
+            agent.await_verdict("healthy")
             job.await_records(5)
-        agent.await_verdict("healthy")
-        job.await_records(5)
-        assert job.report().longest_stall > 2
+            assert job.report().longest_stall > 2
     assert set(agent.verdicts()) == {"healthy", "slow", "degraded"}
     assert_left_alone(agent, client)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.lab import faults
 from tests.lab.host import Host
 from tests.lab.shell import until
 from tests.lab.volume import Volume
@@ -203,6 +204,30 @@ def test_broken_at_boot_the_last_good_one_serves(
     assert len(bare_agent.entries("mounted")) == 2
 
 
+def test_a_file_on_a_mount_that_hangs_is_not_touched(
+    bare_agent: UnitAgent, shared_volume: Volume
+) -> None:
+    """A link onto the very mount: running and at its start the agent does without the file."""
+    host = bare_agent.host
+    healthy(bare_agent, shared_volume)
+    before, text = bare_agent.pid(), host.read(CONFIG)
+    host.write("/mnt/a/agent.yaml", text)
+    host.run(["ln", "-sfn", "/mnt/a/agent.yaml", CONFIG])
+    (error,) = await_state(bare_agent, "rejected")
+    assert "leads onto the mount at /mnt/a" in error
+    with faults.client_frozen(host, "/mnt/a"):
+        bare_agent.await_verdict("slow", "hung")
+        assert bare_agent.command("wait", "a", "--timeout", "1s").returncode == 1
+        bare_agent.stop()
+        bare_agent.start()
+        assert await_state(bare_agent, "last-good") == [error]
+        assert bare_agent.pid() not in (0, before)
+    bare_agent.await_verdict("healthy")
+    host.run(["rm", CONFIG, "/mnt/a/agent.yaml"])
+    host.write(CONFIG, text)
+    await_state(bare_agent, "valid")
+
+
 def test_broken_at_boot_with_no_last_good_one_nothing_is_touched(
     bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
@@ -227,18 +252,16 @@ def test_none_unmounts_what_is_idle(bare_agent: UnitAgent, shared_volume: Volume
     until(lambda: bare_agent.status()["mounts"] == {}, 10, "the mount left the status")
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-def test_none_waits_for_what_is_busy(
-    bare_agent: UnitAgent, shared_volume: Volume, restarted: bool
+def test_none_waits_for_what_is_busy_also_after_a_restart(
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
     healthy(bare_agent, shared_volume)
     with training(bare_agent.machine) as job:
         in_place(bare_agent.host, "mounts: {}\n")
         bare_agent.await_log("removal-pending")
-        if restarted:
-            bare_agent.host.systemctl("restart", UNIT)
-            bare_agent.await_log("removal-pending", count=2)
-        assert bare_agent.mount()["removing"]
+        bare_agent.host.systemctl("restart", UNIT)
+        bare_agent.await_log("removal-pending", count=2)
+        until(lambda: bare_agent.mount().get("removing"), 10, "the status tells it")
         job.await_records(20)
     bare_agent.await_log("unmounted")
     bare_agent.await_log("forgotten")

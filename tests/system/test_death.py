@@ -17,9 +17,9 @@ from tests.system.training import REPLACED, standing_in, training
 
 @pytest.mark.parametrize("how", [faults.client_killed, faults.client_out_of_memory])
 def test_a_client_that_is_killed_is_replaced(
-    agent: Agent, volume: Volume, how: Callable[[Mounts, str], Fault]
+    agent: Agent, shared_volume: Volume, how: Callable[[Mounts, str], Fault]
 ) -> None:
-    old = agent.begin(config(volume.name))
+    old = agent.begin(config(shared_volume.name))
     with training(agent.machine, reopen=True, may_fail=REPLACED) as job:
         with how(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
@@ -32,9 +32,9 @@ def test_a_client_that_is_killed_is_replaced(
 
 
 def test_what_the_kernel_remembers_of_a_dead_mount_deceives_nobody(
-    agent: Agent, volume: Volume
+    agent: Agent, shared_volume: Volume
 ) -> None:
-    agent.begin(config(volume.name, options="{attribute-timeout: 600, entry-timeout: 600}"))
+    agent.begin(config(shared_volume.name, options="{attribute-timeout: 600, entry-timeout: 600}"))
     with training(agent.machine, reopen=True, may_fail=REPLACED):
         assert attempt(agent.machine, "stat", "/mnt/a") == "ok"
         with faults.client_killed(agent.machine, "/mnt/a"):
@@ -45,10 +45,10 @@ def test_what_the_kernel_remembers_of_a_dead_mount_deceives_nobody(
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_a_client_that_died_while_no_agent_ran_is_replaced(
-    quick_agent: QuickAgent, volume: Volume, end: str
+    quick_agent: QuickAgent, shared_volume: Volume, end: str
 ) -> None:
     agent = quick_agent
-    agent.begin(config(volume.name))
+    agent.begin(config(shared_volume.name))
     with training(agent.machine, reopen=True, may_fail=REPLACED):
         getattr(agent, end)()
         with faults.client_killed(agent.machine, "/mnt/a"):
@@ -59,8 +59,8 @@ def test_a_client_that_died_while_no_agent_ran_is_replaced(
     assert len(agent.entries("recovered")) == 1
 
 
-def test_who_holds_the_dead_mount_is_named(agent: Agent, volume: Volume) -> None:
-    agent.begin(config(volume.name))
+def test_who_holds_the_dead_mount_is_named(agent: Agent, shared_volume: Volume) -> None:
+    agent.begin(config(shared_volume.name))
     with standing_in(agent.machine, "/mnt/a", "--token=hunter2") as holder:
         with faults.client_killed(agent.machine, "/mnt/a"):
             agent.await_log("recovered")
@@ -76,10 +76,10 @@ def test_who_holds_the_dead_mount_is_named(agent: Agent, volume: Volume) -> None
 
 
 def test_a_client_that_dies_again_and_again_is_replaced_with_back_off(
-    quick_agent: QuickAgent, volume: Volume
+    quick_agent: QuickAgent, shared_volume: Volume
 ) -> None:
     agent = quick_agent
-    agent.begin(config(volume.name))
+    agent.begin(config(shared_volume.name))
     with training(agent.machine, reopen=True, may_fail=REPLACED):
         for deaths in range(1, 4):
             with faults.client_killed(agent.machine, "/mnt/a"):

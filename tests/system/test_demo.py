@@ -20,7 +20,8 @@ REPOSITORY = Path(__file__).parents[2]
 def demo() -> Iterator[subprocess.Popen[str]]:
     """The demo in a session of its own, as a terminal would have it."""
     with subprocess.Popen(
-        [sys.executable, "-m", "tests.demo"],
+        # Whoever runs these tests in the background has the shell ignore SIGINT for them.
+        ["env", "--default-signal=INT", sys.executable, "-m", "tests.demo"],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

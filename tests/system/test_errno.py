@@ -35,6 +35,7 @@ def assert_told(agent: UnitAgent, client: Process, verdict: str) -> None:
 
 
 def test_full_bricks(bare_agent: UnitAgent, small_volume: Volume) -> None:
+    # One brick: replicas that fill one after the other may show what was just written differently.
     client = bare_agent.begin(config(small_volume.name))
     with training(bare_agent.machine, may_fail={"ENOSPC"}) as job:
         with faults.brick_full(small_volume.bricks[0]):
@@ -56,8 +57,9 @@ def test_a_quota_that_is_used_up(bare_agent: UnitAgent, make_volume: Callable[..
     limit = ["volume", "quota", volume.name, "limit-usage", "/"]
     server.gluster(*limit, "1MB")
     client = bare_agent.begin(config(volume.name))
+    bare_agent.machine.run(["dd", "if=/dev/zero", "of=/mnt/a/filler", "bs=64k", "count=14"])
     with training(bare_agent.machine, may_fail={"EDQUOT"}) as job:
-        job.await_failure("EDQUOT")  # it has used the quota up by itself
+        job.await_failure("EDQUOT")  # it uses up what is left
         seen = bare_agent.await_verdict("full", timeout=90)
         assert "EDQUOT" in seen["evidence"]
         assert bare_agent.command("status").returncode == 2
@@ -119,7 +121,8 @@ def test_root_squash_is_a_finding(bare_agent: UnitAgent, small_volume: Volume) -
         with faults.root_squashed(small_volume):
             (finding,) = bare_agent.await_log("finding")
             assert "squashes root" in finding.message
-            assert bare_agent.mount()["findings"] == [finding.message]
+            told = [finding.message]
+            until(lambda: bare_agent.mount()["findings"] == told, 10, "the status tells it too")
             assert bare_agent.command("status").returncode == 0
             job.await_failure("EACCES")
         job.await_records(5)

@@ -21,10 +21,10 @@ REPORT = {**SOON, "recovery": "{hung: report, hung_after: 4s}"}
 
 @pytest.mark.slow
 def test_a_client_that_pauses_for_20_s_is_slow_and_keeps_its_process(
-    quick_agent: QuickAgent, volume: Volume
+    quick_agent: QuickAgent, shared_volume: Volume
 ) -> None:
     agent = quick_agent
-    client = agent.begin(config(volume.name, **SOON))
+    client = agent.begin(config(shared_volume.name, **SOON))
     with training(agent.machine) as job:
         with faults.client_frozen(agent.machine, "/mnt/a"):
             agent.await_verdict("slow")
@@ -36,8 +36,10 @@ def test_a_client_that_pauses_for_20_s_is_slow_and_keeps_its_process(
     assert_left_alone(agent, client)
 
 
-def test_a_hung_client_is_replaced_where_the_file_says_so(agent: Agent, volume: Volume) -> None:
-    old = agent.begin(config(volume.name, **REMOUNT))
+def test_a_hung_client_is_replaced_where_the_file_says_so(
+    agent: Agent, shared_volume: Volume
+) -> None:
+    old = agent.begin(config(shared_volume.name, **REMOUNT))
     machine = agent.machine
     minor = machine.connection("/mnt/a")
     replaced = training(machine, reopen=True, may_fail=REPLACED)
@@ -63,11 +65,11 @@ def test_a_hung_client_is_replaced_where_the_file_says_so(agent: Agent, volume: 
 
 @pytest.mark.slow
 def test_a_hung_client_is_not_touched_where_the_file_says_report_and_all_else_goes_on(
-    unit_agent: UnitAgent, volume: Volume
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
-    agent = unit_agent
-    second = config(volume.name, path="/mnt/b", **SOON).removeprefix("mounts:\n  a:\n")
-    client = agent.begin(config(volume.name, **REPORT) + "  b:\n" + second)
+    agent = bare_agent
+    second = config(shared_volume.name, path="/mnt/b", **SOON).removeprefix("mounts:\n  a:\n")
+    client = agent.begin(config(shared_volume.name, **REPORT) + "  b:\n" + second)
     agent.await_verdict("healthy", name="b")
     with training(agent.machine) as waits, training(agent.machine, path="/mnt/b") as works:
         with faults.client_frozen(agent.machine, "/mnt/a"):
@@ -75,7 +77,7 @@ def test_a_hung_client_is_not_touched_where_the_file_says_report_and_all_else_go
             used = resources(agent)
             for _ in range(20):
                 begun = time.monotonic()
-                assert agent.verdict("b") == "healthy"
+                assert agent.command("status", "b").returncode == 0
                 assert time.monotonic() - begun < 2
                 assert resources(agent) == used
                 time.sleep(1)
@@ -89,9 +91,9 @@ def test_a_hung_client_is_not_touched_where_the_file_says_report_and_all_else_go
 
 
 def test_an_agent_killed_between_abort_and_detach_is_finished_by_the_next(
-    agent: Agent, volume: Volume
+    agent: Agent, shared_volume: Volume
 ) -> None:
-    old = agent.begin(config(volume.name, **REMOUNT))
+    old = agent.begin(config(shared_volume.name, **REMOUNT))
     machine = agent.machine
     agent_pid = agent.pid()
     with training(machine, reopen=True, may_fail=REPLACED) as job:
@@ -108,8 +110,8 @@ def test_an_agent_killed_between_abort_and_detach_is_finished_by_the_next(
     assert agent.verdicts() == ["healthy", "slow", "hung", "dead", "healthy"]
 
 
-def test_the_agent_stops_in_time_beside_a_hung_mount(agent: Agent, volume: Volume) -> None:
-    client = agent.begin(config(volume.name, **REPORT))
+def test_the_agent_stops_in_time_beside_a_hung_mount(agent: Agent, shared_volume: Volume) -> None:
+    client = agent.begin(config(shared_volume.name, **REPORT))
     entry = agent.machine.entry("/mnt/a")
     with training(agent.machine), faults.client_frozen(agent.machine, "/mnt/a"):
         agent.await_verdict("hung")

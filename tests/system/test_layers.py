@@ -24,7 +24,7 @@ def other_volume(cluster: Cluster) -> Iterator[Volume]:
 
 
 @pytest.fixture
-def fstab(shared_host: Host) -> Iterator[Callable[[str], None]]:
+def fstab(shared_host: Host) -> Callable[[str], None]:
     """Mount by a line of /etc/fstab, as systemd's generator makes it a unit."""
 
     def mount(line: str) -> None:
@@ -32,9 +32,7 @@ def fstab(shared_host: Host) -> Iterator[Callable[[str], None]]:
         shared_host.systemctl("daemon-reload")
         shared_host.systemctl("start", "mnt-a.mount")
 
-    yield mount
-    shared_host.write("/etc/fstab", "")
-    shared_host.systemctl("daemon-reload")
+    return mount
 
 
 def healthy(agent: UnitAgent, volume: Volume, **changes: str) -> dict[str, Any]:

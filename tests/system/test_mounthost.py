@@ -23,7 +23,7 @@ PATIENT = 60.0
 HOLDER = ["python3", "-c", f"f = open('{PATH}/file'); import sys; print(1, flush=True); input()"]
 
 
-@pytest.fixture(params=["client", "host"])
+@pytest.fixture(params=["client", "shared_host"])
 def machine(request: pytest.FixtureRequest) -> Mounts:
     """A quick client, whose PID 1 isn't systemd, and a host, whose PID 1 is."""
     made = request.getfixturevalue(request.param)
@@ -36,6 +36,10 @@ def machine(request: pytest.FixtureRequest) -> Mounts:
 def remote(machine: Mounts) -> Iterator[Remote]:
     with Remote(machine) as made:
         yield made
+    if isinstance(machine, Host):
+        machine.tidy("job.service")
+    else:
+        machine.release()
 
 
 def mount(remote: Remote, volume: str, options: str = "", timeout: float = PATIENT) -> None:
@@ -84,8 +88,8 @@ def test_guard_of_a_covered_directory(machine: Mounts, remote: Remote) -> None:
     machine.run(["rm", f"{PATH}/file"])
 
 
-def test_mount_and_unmount(machine: Mounts, remote: Remote, volume: Volume) -> None:
-    mount(remote, volume.name, "log-level=WARNING")
+def test_mount_and_unmount(machine: Mounts, remote: Remote, shared_volume: Volume) -> None:
+    mount(remote, shared_volume.name, "log-level=WARNING")
     machine.run(["sh", "-c", f"echo text > {PATH}/file"])
     client = machine.glusterfs(PATH)
     expected = [client.inner] if isinstance(machine, Host) else []
@@ -97,8 +101,8 @@ def test_mount_and_unmount(machine: Mounts, remote: Remote, volume: Volume) -> N
     remote.call("detach", PATH, PATIENT)
 
 
-def test_a_busy_mount_stays(machine: Mounts, remote: Remote, volume: Volume) -> None:
-    mount(remote, volume.name)
+def test_a_busy_mount_stays(machine: Mounts, remote: Remote, shared_volume: Volume) -> None:
+    mount(remote, shared_volume.name)
     client = machine.glusterfs(PATH)
     holder = hold(machine)
     assert remote.call("unmount", PATH, PATIENT) is False
@@ -110,14 +114,14 @@ def test_a_busy_mount_stays(machine: Mounts, remote: Remote, volume: Volume) -> 
 
 
 def test_a_dead_mount_is_replaced_under_its_holders(
-    machine: Mounts, remote: Remote, volume: Volume
+    machine: Mounts, remote: Remote, shared_volume: Volume
 ) -> None:
-    mount(remote, volume.name, "attribute-timeout=600")
+    mount(remote, shared_volume.name, "attribute-timeout=600")
     holder = hold(machine)
     faults.client_killed(machine, PATH).begin()
     remote.call("detach", PATH, PATIENT)
     assert machine.entry(PATH) is None
-    mount(remote, volume.name, "attribute-timeout=600")
+    mount(remote, shared_volume.name, "attribute-timeout=600")
     assert machine.run(["cat", f"{PATH}/file"]).stdout == "text\n"
     let_go(holder)
     assert remote.call("unmount", PATH, PATIENT) is True
@@ -125,9 +129,9 @@ def test_a_dead_mount_is_replaced_under_its_holders(
 
 
 def test_neither_unmount_nor_detach_waits_for_a_frozen_client(
-    machine: Mounts, remote: Remote, volume: Volume
+    machine: Mounts, remote: Remote, shared_volume: Volume
 ) -> None:
-    mount(remote, volume.name)
+    mount(remote, shared_volume.name)
     holder = hold(machine)
     with faults.client_frozen(machine, PATH):
         assert remote.call("unmount", PATH, PATIENT) is False
@@ -140,43 +144,45 @@ def test_neither_unmount_nor_detach_waits_for_a_frozen_client(
 
 
 def test_silent_servers_leave_nothing_behind(
-    cluster: Cluster, machine: Mounts, remote: Remote, volume: Volume
+    cluster: Cluster, machine: Mounts, remote: Remote, shared_volume: Volume
 ) -> None:
     with ExitStack() as silence:
         for server in cluster.servers:
             silence.enter_context(faults.silent(server))
         with pytest.raises(MountFailed, match="nothing was mounted within 3 s"):
-            mount(remote, volume.name, timeout=3)
+            mount(remote, shared_volume.name, timeout=3)
         assert bare(machine)
         assert remote.seconds < 3 + 5 + 5
-    mount(remote, volume.name)
+    mount(remote, shared_volume.name)
     assert remote.call("unmount", PATH, PATIENT) is True
     until_bare(machine)
 
 
 def test_success_with_nothing_mounted_leaves_nothing(
-    machine: Mounts, remote: Remote, volume: Volume
+    machine: Mounts, remote: Remote, shared_volume: Volume
 ) -> None:
     """The client may also be there for a moment, and leave after the answer was given."""
-    with faults.auth_refused(volume):
+    with faults.auth_refused(shared_volume):
         with suppress(MountFailed):
-            mount(remote, volume.name)
+            mount(remote, shared_volume.name)
         until_bare(machine)
     with suppress(MountFailed):
-        mount(remote, f"{volume.name}/no/such/directory")
+        mount(remote, f"{shared_volume.name}/no/such/directory")
     until_bare(machine)
 
 
-def test_what_the_helper_refuses(machine: Mounts, remote: Remote, volume: Volume) -> None:
+def test_what_the_helper_refuses(machine: Mounts, remote: Remote, shared_volume: Volume) -> None:
     with pytest.raises(MountFailed, match="exited with status 1"):
-        mount(remote, volume.name, "frobnicate=3")
+        mount(remote, shared_volume.name, "frobnicate=3")
     assert bare(machine)
 
 
-def test_nothing_is_mounted_over_a_mount(machine: Mounts, remote: Remote, volume: Volume) -> None:
+def test_nothing_is_mounted_over_a_mount(
+    machine: Mounts, remote: Remote, shared_volume: Volume
+) -> None:
     machine.run(["mount", "-t", "tmpfs", "tmpfs", PATH])
     with pytest.raises(MountFailed, match=r"tmpfs \(tmpfs\) is mounted there already"):
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
     machine.run(["umount", PATH])
 
 
@@ -192,53 +198,56 @@ class TestWithSystemd:
     """What only a PID 1 with units can do, or do wrong."""
 
     @pytest.fixture
-    def machine(self, host: Host) -> Host:
-        return host
+    def machine(self, shared_host: Host) -> Host:
+        shared_host.run(["mkdir", "-p", PATH])
+        return shared_host
 
     def test_jobs_that_require_the_mount_live_on(
-        self, machine: Host, remote: Remote, volume: Volume
+        self, machine: Host, remote: Remote, shared_volume: Volume
     ) -> None:
         machine.write("/run/systemd/system/job.service", JOB)
         machine.systemctl("daemon-reload")
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
         machine.systemctl("start", "job")
         before = machine.unit("job.service", "MainPID", "ActiveState")
         assert remote.call("unmount", PATH, PATIENT) is True
-        mount(remote, volume.name, "log-level=INFO")
+        mount(remote, shared_volume.name, "log-level=INFO")
         faults.client_killed(machine, PATH).begin()
         remote.call("detach", PATH, PATIENT)
-        mount(remote, volume.name, "log-level=INFO")
+        mount(remote, shared_volume.name, "log-level=INFO")
         remote.call("unmount", PATH, PATIENT)
         for _ in range(2):
             with pytest.raises(MountFailed, match="mounting node1:/none"):
                 mount(remote, "none")
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
         assert machine.unit("job.service", "MainPID", "ActiveState") == before
         assert before["ActiveState"] == "active"
 
-    def test_the_administrators_unit(self, machine: Host, remote: Remote, volume: Volume) -> None:
-        line = f"node1:/{volume.name} {PATH} glusterfs noauto,_netdev 0 0\n"
+    def test_the_administrators_unit(
+        self, machine: Host, remote: Remote, shared_volume: Volume
+    ) -> None:
+        line = f"node1:/{shared_volume.name} {PATH} glusterfs noauto,_netdev 0 0\n"
         machine.write("/etc/fstab", line)
         machine.systemctl("daemon-reload")
         unit = remote.call("administrator_unit", PATH)
-        assert unit == [UNIT, "/etc/fstab", f"node1:/{volume.name}"]
+        assert unit == [UNIT, "/etc/fstab", f"node1:/{shared_volume.name}"]
         with pytest.raises(MountFailed, match="from /etc/fstab"):
-            mount(remote, volume.name)
+            mount(remote, shared_volume.name)
         remote.call("start_unit", unit, PATH, PATIENT)
         faults.client_killed(machine, PATH).begin()
         remote.call("detach", PATH, PATIENT)
         remote.call("start_unit", unit, PATH, PATIENT)
         assert remote.call("client_pids", PATH) == [machine.glusterfs(PATH).inner]
         assert remote.call("unmount", PATH, PATIENT) is True
-        machine.write("/etc/fstab", line.replace(volume.name, "none"))
+        machine.write("/etc/fstab", line.replace(shared_volume.name, "none"))
         machine.systemctl("daemon-reload")
         with pytest.raises(MountFailed, match=r"of /etc/fstab failed: .* status 1"):
             remote.call("start_unit", unit, PATH, PATIENT)
 
     def test_the_unit_waits_for_no_network_and_goes_before_it(
-        self, machine: Host, remote: Remote, volume: Volume
+        self, machine: Host, remote: Remote, shared_volume: Volume
     ) -> None:
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
         unit = machine.unit(
             UNIT, "Wants", "Requires", "After", "Before", "Conflicts", "CollectMode"
         )
@@ -249,9 +258,9 @@ class TestWithSystemd:
         assert unit["CollectMode"] == "inactive-or-failed"
 
     def test_mounts_outlive_their_maker(
-        self, machine: Host, remote: Remote, volume: Volume
+        self, machine: Host, remote: Remote, shared_volume: Volume
     ) -> None:
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
         client = machine.glusterfs(PATH)
         remote.process.send_signal(signal.SIGKILL)
         remote.process.wait(30)
@@ -261,12 +270,12 @@ class TestWithSystemd:
             assert another.call("unmount", PATH, PATIENT) is True
 
     def test_an_attempt_outlives_its_maker_not_for_long(
-        self, cluster: Cluster, machine: Host, remote: Remote, volume: Volume
+        self, cluster: Cluster, machine: Host, remote: Remote, shared_volume: Volume
     ) -> None:
         with ExitStack() as silence:
             for server in cluster.servers:
                 silence.enter_context(faults.silent(server))
-            remote.send("mount", "model-share", f"node1:/{volume.name}", PATH, "", 3.0)
+            remote.send("mount", "model-share", f"node1:/{shared_volume.name}", PATH, "", 3.0)
             until(lambda: machine.processes("glusterfs"), 30, "a client starts")
             remote.process.send_signal(signal.SIGKILL)
             remote.process.wait(30)
@@ -274,18 +283,18 @@ class TestWithSystemd:
 
     @pytest.mark.parametrize("command", ["daemon-reexec", "daemon-reload", "restart dbus"])
     def test_calls_work_across(
-        self, command: str, machine: Host, remote: Remote, volume: Volume
+        self, command: str, machine: Host, remote: Remote, shared_volume: Volume
     ) -> None:
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
         machine.systemctl(*command.split())
         assert remote.call("client_pids", PATH) == [machine.glusterfs(PATH).inner]
         faults.client_killed(machine, PATH).begin()
         remote.call("detach", PATH, PATIENT)
-        mount(remote, volume.name)
+        mount(remote, shared_volume.name)
 
-    def test_two_at_once(self, machine: Host, volume: Volume, remote: Remote) -> None:
+    def test_two_at_once(self, machine: Host, shared_volume: Volume, remote: Remote) -> None:
         machine.run(["mkdir", "-p", "/mnt/other"])
-        source = f"node1:/{volume.name}"
+        source = f"node1:/{shared_volume.name}"
         with Remote(machine) as other:
             remote.send("mount", "model-share", source, PATH, "", PATIENT)
             other.send("mount", "other", source, "/mnt/other", "", PATIENT)

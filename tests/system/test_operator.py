@@ -71,6 +71,9 @@ def test_wait_and_status_by_their_exit_codes(bare_agent: UnitAgent, shared_volum
     bare_agent.start()
     assert bare_agent.command("wait", "a", "--timeout", "30s").returncode == 0
     assert bare_agent.command("status").returncode == 0
+    printed = json.loads(bare_agent.command("status", "--json").stdout)
+    assert printed["agent"] == bare_agent.status()["agent"]
+    assert printed["mounts"]["a"].keys() == bare_agent.mount().keys()
     bare_agent.machine.run(["mount", "-t", "tmpfs", "lid", "/mnt/a"])
     bare_agent.await_verdict("foreign")
     late = bare_agent.command("wait", "a", "--timeout", "1s")

@@ -101,11 +101,11 @@ def test_a_healthy_volume(
 
 
 def test_a_read_goes_to_the_bricks_however_long_the_kernel_caches(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume, "attribute-timeout=600", "entry-timeout=600")
+    path = mounted(client, shared_volume, "attribute-timeout=600", "entry-timeout=600")
     assert driver("probe", path=path)["read"] == READ
-    with faults.bricks_killed(volume, volume.bricks):
+    with faults.bricks_killed(shared_volume, shared_volume.bricks):
         until(lambda: driver("probe", path=path)["read"]["errno"] != 0, 60, "the read fails")
         reply = driver("probe", path=path)
         assert reply["on_device"]
@@ -113,17 +113,17 @@ def test_a_read_goes_to_the_bricks_however_long_the_kernel_caches(
     until(lambda: driver("probe", path=path)["read"] == READ, 60, "the read works again")
 
 
-def test_lost_quorum_and_its_return(client: Client, volume: Volume, driver: Driver) -> None:
-    path = mounted(client, volume)
+def test_lost_quorum_and_its_return(client: Client, shared_volume: Volume, driver: Driver) -> None:
+    path = mounted(client, shared_volume)
     first = driver("ask", path=path)["pid"]
     driver("hear", path=path)
-    with faults.bricks_killed(volume, volume.bricks[:1]):
+    with faults.bricks_killed(shared_volume, shared_volume.bricks[:1]):
         until(lambda: not all(connected(driver("probe", path=path))), 60, "it is noticed")
         reply = driver("probe", path=path, write="host")
         assert sum(connected(reply)) == 2
         assert shown(reply) == [["replicate", True]]
         assert reply["write"] == WROTE
-    with faults.bricks_killed(volume, volume.bricks[:2]):
+    with faults.bricks_killed(shared_volume, shared_volume.bricks[:2]):
         until(lambda: driver("probe", path=path)["read"]["errno"] != 0, 60, "I/O fails")
         reply = driver("probe", path=path, write="host")
         assert reply["on_device"]
@@ -160,8 +160,8 @@ def test_writes_work_with_one_brick_of_a_distribute_volume_down(
     assert client.run(["ls", "-A", f"{path}/.gluster-ml/probes"]).stdout == ""
 
 
-def test_a_dead_client(client: Client, volume: Volume, driver: Driver) -> None:
-    path = mounted(client, volume)
+def test_a_dead_client(client: Client, shared_volume: Volume, driver: Driver) -> None:
+    path = mounted(client, shared_volume)
     assert driver("probe", path=path)["read"] == READ
     assert driver("client", path=path)["state"] == "alive"
     with faults.client_killed(client, path):
@@ -175,9 +175,9 @@ def test_a_dead_client(client: Client, volume: Volume, driver: Driver) -> None:
 
 
 def test_a_frozen_client_is_late_and_then_answers(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume)
+    path = mounted(client, shared_volume)
     driver("probe", path=path)
     before = driver("footprint")
     with faults.client_frozen(client, path):
@@ -192,9 +192,9 @@ def test_a_frozen_client_is_late_and_then_answers(
 
 
 def test_an_aborted_connection_frees_the_probe(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume)
+    path = mounted(client, shared_volume)
     driver("probe", path=path)
     with faults.client_frozen(client, path):
         driver("ask", path=path)
@@ -206,11 +206,11 @@ def test_an_aborted_connection_frees_the_probe(
 
 
 def test_a_worker_stuck_in_the_kernel_is_given_up(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume)
+    path = mounted(client, shared_volume)
     driver("probe", path=path)
-    frozen = [faults.brick_frozen(brick) for brick in volume.bricks]
+    frozen = [faults.brick_frozen(brick) for brick in shared_volume.bricks]
     for fault in frozen:
         fault.begin()
     try:
@@ -229,9 +229,9 @@ def test_a_worker_stuck_in_the_kernel_is_given_up(
 
 
 def test_a_worker_dies_with_the_daemon_though_the_mount_is_frozen(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume)
+    path = mounted(client, shared_volume)
     driver("probe", path=path)
     with faults.client_frozen(client, path):
         daemon = Driver(client)
@@ -247,12 +247,12 @@ def has(client: Client, inner: int) -> bool:
 
 
 def test_what_was_given_up_is_reaped_when_the_mount_thaws(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume)
+    path = mounted(client, shared_volume)
     driver("probe", path=path)
     before = driver("footprint")
-    frozen = [faults.brick_frozen(brick) for brick in volume.bricks]
+    frozen = [faults.brick_frozen(brick) for brick in shared_volume.bricks]
     for fault in frozen:
         fault.begin()
     try:
@@ -267,10 +267,10 @@ def test_what_was_given_up_is_reaped_when_the_mount_thaws(
     assert driver("footprint") == before
 
 
-def test_root_squash(client: Client, volume: Volume, driver: Driver) -> None:
-    path = mounted(client, volume)
+def test_root_squash(client: Client, shared_volume: Volume, driver: Driver) -> None:
+    path = mounted(client, shared_volume)
     assert driver("probe", path=path, write="host")["write"] == WROTE
-    with faults.root_squashed(volume):
+    with faults.root_squashed(shared_volume):
 
         def refused() -> bool:
             return bool(driver("probe", path=path, write="host")["write"]["errno"])
@@ -307,14 +307,16 @@ def test_full_bricks(make_volume: Callable[..., Volume], client: Client, driver:
     until(lambda: tried() == WROTE, 60, "writing works again")
 
 
-def test_a_write_that_fails_tells_its_step(client: Client, volume: Volume, driver: Driver) -> None:
-    path = mounted(client, volume)
+def test_a_write_that_fails_tells_its_step(
+    client: Client, shared_volume: Volume, driver: Driver
+) -> None:
+    path = mounted(client, shared_volume)
     assert driver("probe", path=path, write="host")["write"] == WROTE
 
     def wrote() -> object:
         return driver("probe", path=path, write="host")["write"]
 
-    with faults.failing(volume, ["fsync"]):
+    with faults.failing(shared_volume, ["fsync"]):
         # While the client switches to the new graph, other errors may come first.
         failed = {"name": "fsync .gluster-ml/probes/host", "errno": errno.EIO}
         until(lambda: wrote() == failed, 60, "fsync fails")
@@ -322,6 +324,7 @@ def test_a_write_that_fails_tells_its_step(client: Client, volume: Volume, drive
 
 
 OLD_KERNEL = """
+import sys
 from agent.worker import client
 told = client._connections
 client._connections = lambda pid: {-1} if told(pid) else set()  # kernels whose fdinfo says less
@@ -330,15 +333,15 @@ print(client.find(sys.argv[1], 0, [], [int(sys.argv[2]), int(sys.argv[3])]))
 
 
 def test_clients_of_stacked_mounts_are_told_apart(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
     for path in (PATH, "/mnt/b"):
-        client.mount(f"node1:/{volume.name}", path)
+        client.mount(f"node1:/{shared_volume.name}", path)
     below = client.glusterfs(PATH)
     client.run(["mkdir", f"{PATH}/sub"])
     # mount.glusterfs itself refuses a second mount at the same path.
-    arguments = ["--volfile-server=node1", f"--volfile-id=/{volume.name}", "--subdir-mount=/sub"]
-    client.run(["glusterfs", "--process-name", "fuse", *arguments, PATH])
+    source = ["--volfile-server=node1", f"--volfile-id=/{shared_volume.name}"]
+    client.run(["glusterfs", "--process-name", "fuse", *source, "--subdir-mount=/sub", PATH])
     until(lambda: len(layers(client)) == 2, 60, "a second layer")
     found = [driver("client", path=PATH, layer=layer)["process"] for layer in (0, 1)]
     assert found[0]["pid"] == below.inner
@@ -362,9 +365,9 @@ def layers(client: Client) -> list[str]:
 
 
 def test_who_holds_a_dead_mount_after_its_detachment(
-    client: Client, volume: Volume, driver: Driver
+    client: Client, shared_volume: Volume, driver: Driver
 ) -> None:
-    path = mounted(client, volume)
+    path = mounted(client, shared_volume)
     device = [0, client.connection(path)]
     client.run(["touch", f"{path}/file"])
     job = client.popen(["sh", "-c", f"exec 9<{path}/file; exec sleep 600"])

@@ -1,12 +1,14 @@
 """What the package's postrm leaves on a host: mounts and jobs, and nothing of the agent's."""
 
 import re
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.lab import faults
 from tests.lab.attempts import attempt
+from tests.lab.cluster import Cluster
 from tests.lab.host import Host
 from tests.lab.shell import Done
 from tests.lab.subject import REPOSITORY
@@ -16,7 +18,7 @@ from tests.system.training import training
 
 POSTRM = REPOSITORY / "packaging/deb/debian/gluster-ml-agent.postrm"
 OURS = ("/etc/gluster-ml", "/run/gluster-ml", "/var/lib/gluster-ml", "/var/log/gluster-ml")
-QUICKLY = 20
+QUICKLY = 40
 """Seconds; a purge that waits for a hung mount takes for ever."""
 
 
@@ -128,6 +130,32 @@ def test_no_link_is_followed(bare_agent: UnitAgent, shared_volume: Volume) -> No
     assert "/mnt/below has become a symbolic link" in done.stderr
     assert "/mnt/link" not in done.stderr
     assert not host.path("/var/lib/gluster-ml").exists()
+
+
+@pytest.mark.parametrize("client_reads", [False, True])
+def test_what_hangs_on_the_way_to_a_directory_holds_nothing_up(
+    cluster: Cluster, bare_agent: UnitAgent, shared_volume: Volume, *, client_reads: bool
+) -> None:
+    """The directory's parent is a mount by now. Who asks a client that reads can't be killed."""
+    host = bare_agent.host
+    mounted(bare_agent, shared_volume, "/mnt/on/way", "/mnt/free")
+    removed(bare_agent)
+    unmount(host, "/mnt/on/way")
+    host.mount(f"node1:/{shared_volume.name}", "/mnt/on")
+    frozen = faults.client_frozen(host, "/mnt/on")
+    silent = [faults.silent(server) for server in cluster.servers]
+    with ExitStack() as hanging:
+        for fault in silent if client_reads else [frozen]:
+            hanging.enter_context(fault)
+        done = postrm(host)
+        assert attempt(host, "listdir", "/mnt/on") == "hangs"
+    assert re.findall("/mnt/on does not answer", done.stderr) == ["/mnt/on does not answer"]
+    assert not host.path("/var/lib/gluster-ml").exists()
+    host.await_io("/mnt/on")
+    host.unmount("/mnt/on")
+    assert is_immutable(host, "/mnt/on/way")
+    assert not is_immutable(host, "/mnt/free")
+    host.run(["chattr", "-i", "/mnt/on/way"])
 
 
 def test_what_could_not_be_done_is_told_with_the_command_for_it(

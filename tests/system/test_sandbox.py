@@ -1,7 +1,7 @@
 """The sandbox of the shipped unit: what it forbids, and that it leaves the agent its work."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +12,18 @@ from tests.lab.host import Host
 from tests.lab.shell import LabError, until
 from tests.lab.volume import Volume
 from tests.system import standin, trespass
+from tests.system.sandbox import (
+    CAPABILITIES,
+    FORBIDDEN,
+    FORBIDDEN_TWICE,
+    LEFT_OUT,
+    NEEDED,
+    SETTINGS,
+    WORK,
+)
 from tests.system.unitfile import install_copy, shows
 
 STANDIN, TRESPASS = Path(standin.__file__), Path(trespass.__file__)
-# linux/capability.h
-CAPABILITIES = {
-    "CAP_CHOWN": 0,
-    "CAP_DAC_OVERRIDE": 1,
-    "CAP_FOWNER": 3,
-    "CAP_FSETID": 4,
-    "CAP_LINUX_IMMUTABLE": 9,
-    "CAP_SYS_PTRACE": 19,
-}
 ONCE = ("Type=oneshot", "Restart=no", "TimeoutStartSec=120", "ExecStart=")
 """What makes a copy of the unit one that runs a program to its end."""
 # Of an i386: exit(42).
@@ -33,105 +33,6 @@ FOREIGN = bytes.fromhex(
     "0500000000100000"
     "b801000000bb2a000000cd80"
 )
-
-WORK: Mapping[str, object] = {
-    "write on a mount from before": "text",
-    "write on others from before": ["text"] * len(standin.ELSEWHERE),
-    "mount": None,
-    "write on a mount from after": "text",
-    "unmount": True,
-    "guard": ["set", "Operation not permitted"],
-    "guard elsewhere": [["set", "Operation not permitted"]] * len(standin.UNCOVERED),
-    "mount again": None,
-    "abort and detach": True,
-    "give a directory away": [1234, 1234],
-    "setgid": "2775",
-    "mode of a user's directory": "700",
-    "ACL of a user's directory": True,
-    "write in a user's directory": "text",
-    "what strangers hold": {
-        "seen": True,
-        "cwd": "/mnt/old",
-        "files": ["/dev/null"],
-        "maps": True,
-        "namespace": True,
-    },
-    "names": ["AF_INET", "AF_INET6"],
-    "servers": "answered",
-    "listen": True,
-    "textfile": "644",
-    "idle child": ["19", "SCHED_IDLE", "idle"],
-    "which boot": 37,
-    "log of a client": "text",
-    "runtime directory": "text",
-    "state directory": "text",
-}
-FORBIDDEN: Mapping[str, tuple[str, ...]] = {
-    "write in /etc": ("EROFS", "ProtectSystem=full"),
-    "write in /usr": ("EROFS", "ProtectSystem=full"),
-    "see the host's /tmp": ("ENOENT", "PrivateTmp=yes"),
-    "see the host's /dev": ("ENOENT", "PrivateDevices=yes"),
-    "make a control group": ("EROFS", "ProtectControlGroups=yes"),
-    "see kernel modules": ("ENOENT", "ProtectKernelModules=yes"),
-    "ask the kernel's log": ("EPERM", "ProtectKernelLogs=yes"),
-    "ask to adjust the clock": ("EPERM", "ProtectClock=yes"),
-    "tune the kernel": ("EROFS", "ProtectKernelTunables=yes"),
-    "see ssh's keys": ("ENOENT", "InaccessiblePaths=-/etc/ssh"),
-    "see TLS keys": ("ENOENT", "InaccessiblePaths=-/etc/ssl/private"),
-    "see root's keys": ("ENOENT", "InaccessiblePaths=-/root/.ssh"),
-    "talk netlink": ("EAFNOSUPPORT",),
-    "sniff packets": ("EAFNOSUPPORT",),
-    "talk to the hypervisor": ("EAFNOSUPPORT",),
-    "make a user namespace": ("EPERM", "RestrictNamespaces=yes"),
-    "make a mount namespace": ("EPERM", "RestrictNamespaces=yes"),
-    "run in real time": ("EPERM", "RestrictRealtime=yes"),
-    "change personality": ("EPERM", "LockPersonality=yes"),
-    "map writable code": ("EPERM or EACCES", "MemoryDenyWriteExecute=yes"),
-    "run foreign code": ("SIGSYS", "SystemCallArchitectures=native"),
-    "mount": ("EPERM", "SystemCallFilter=@system-service", "SystemCallErrorNumber=EPERM"),
-    "kill a stranger": ("EPERM",),
-    "listen below 1024": ("EACCES",),
-    "send raw packets": ("EPERM",),
-    "make a device": ("EPERM",),
-    "change root": ("EPERM", "SystemCallFilter=~@privileged"),
-    "become another group": ("EPERM", "SystemCallFilter=~@setuid"),
-    "pin to a processor": ("EPERM", "SystemCallFilter=~@resources"),
-    "share memory": ("EPERM", "SystemCallFilter=~@ipc"),
-    "read another's memory": ("EPERM", "SystemCallFilter=~@ipc"),
-    "ask for a keyring": ("EPERM", "SystemCallFilter=~@keyring"),
-    "lock memory": ("EPERM", "SystemCallFilter=~@memlock"),
-    "submit asynchronous reads": ("EPERM", "SystemCallFilter=~@aio"),
-    "handle page faults": ("EPERM", "SystemCallFilter=~userfaultfd"),
-}
-NEEDED: Mapping[str, tuple[str, str]] = {
-    "CapabilityBoundingSet=CAP_CHOWN": ("give a directory away", "PermissionError"),
-    "CapabilityBoundingSet=CAP_FOWNER": ("ACL of a user's directory", "PermissionError"),
-    "CapabilityBoundingSet=CAP_FSETID": ("setgid", "775"),
-    "CapabilityBoundingSet=CAP_DAC_OVERRIDE": ("write in a user's directory", "PermissionError"),
-    "CapabilityBoundingSet=CAP_LINUX_IMMUTABLE": ("guard", "refused"),
-    "CapabilityBoundingSet=CAP_SYS_PTRACE": ("what strangers hold", "'cwd': ''"),
-    "ReadWritePaths=-/usr/local": ("write on others from before", "Read-only file system"),
-    "RestrictAddressFamilies=AF_UNIX": ("mount", "bus can't be reached"),
-    "RestrictAddressFamilies=AF_INET": ("servers", "unreachable"),
-    "RestrictAddressFamilies=AF_INET6": ("listen", "not supported"),
-    "SystemCallFilter=@chown": ("give a directory away", "PermissionError"),
-    "SystemCallFilter=pipe2": ("idle child", "PermissionError"),
-    "SystemCallFilter=ioprio_set": ("idle child", "CalledProcessError"),
-    "SystemCallFilter=sched_setscheduler": ("idle child", "CalledProcessError"),
-    "SystemCallFilter=setpriority": ("idle child", "['SCHED_IDLE', 'idle']"),
-}
-"""Of each permission, the step of the work that fails without it, and how."""
-LEFT_OUT: Mapping[str, tuple[str, str]] = {
-    "ProtectSystem=strict": ("write on a mount from before", "Read-only file system"),
-    "ProtectHome=read-only": ("write on others from before", "Read-only file system"),
-    "ProtectHome=tmpfs": ("write on others from before", "No such file"),
-    "PrivateUsers=yes": ("give a directory away", "Error"),
-    "PrivateNetwork=yes": ("servers", "unreachable"),
-    "RestrictSUIDSGID=yes": ("setgid", "PermissionError"),
-    "ProcSubset=pid": ("which boot", "FileNotFoundError"),
-    "SystemCallFilter=~@resources": ("idle child", "CalledProcessError"),
-}
-"""Settings that would lower the exposure, and the step of the work that they would end."""
 
 
 class Stage:
@@ -155,16 +56,18 @@ class Stage:
             return dict.fromkeys(wanted, str(error))
         return dict(json.loads(self.host.read("/run/trial/standin.json")))
 
-    def acts(self) -> dict[str, str]:
-        """What comes of the forbidden acts in the sandbox."""
-        return dict(json.loads(self._said(f"/usr/bin/python3 {TRESPASS} {self._stranger}")))
+    def acts(self, *service: str) -> dict[str, str]:
+        """What comes of the forbidden acts in the sandbox; service: more settings."""
+        return dict(
+            json.loads(self._said(f"/usr/bin/python3 {TRESPASS} {self._stranger}", *service))
+        )
 
     def status(self) -> str:
         """A process of the sandbox, as the kernel tells it (proc_pid_status(5))."""
         return self._said("/usr/bin/cat /proc/self/status")
 
-    def _said(self, command: str) -> str:
-        self._run(command, ("StandardOutput=truncate:/run/said",))
+    def _said(self, command: str, *service: str) -> str:
+        self._run(command, ("StandardOutput=truncate:/run/said", *service))
         return self.host.read("/run/said")
 
     def acts_outside(self) -> dict[str, str]:
@@ -231,18 +134,37 @@ def test_all_steps_and_acts_are_looked_at(
     assert set(acts) == set(acts_outside) == set(FORBIDDEN)
 
 
-@shows(*(setting for _, *settings in FORBIDDEN.values() for setting in settings))
+@shows(*SETTINGS)
 @pytest.mark.parametrize("act", FORBIDDEN)
 def test_the_sandbox_forbids(acts: dict[str, str], acts_outside: dict[str, str], act: str) -> None:
     assert acts[act] in FORBIDDEN[act][0].split(" or ")
     assert acts_outside[act] == ("exit 42" if act == "run foreign code" else "done")
 
 
+@pytest.mark.parametrize("setting", sorted(SETTINGS - FORBIDDEN_TWICE))
+def test_without_the_setting_it_would_not_be_forbidden(
+    stage: Stage, acts_outside: dict[str, str], setting: str
+) -> None:
+    acts = stage.acts(loosened(setting))
+    mine = [act for act, (_, *settings) in FORBIDDEN.items() if setting in settings]
+    assert any(acts[act] == acts_outside[act] for act in mine)
+
+
+def loosened(setting: str) -> str:
+    """The line that takes the setting back."""
+    key, _, value = setting.partition("=")
+    if value in ("yes", "full"):
+        return f"{key}=no"
+    return f"{key}={value[1:]}" if value.startswith("~") else f"{key}="
+
+
 @shows(*NEEDED)
 @pytest.mark.parametrize("permission", NEEDED)
 def test_every_permission_is_needed(stage: Stage, permission: str) -> None:
     step, failure = NEEDED[permission]
-    assert failure in str(stage.work(step, service=(without(permission),))[step])
+    done = stage.work(step, service=(without(permission),))[step]
+    assert done != WORK[step]
+    assert failure in str(done)
 
 
 def without(permission: str) -> str:
@@ -264,7 +186,9 @@ def test_the_abort_switch_is_needed_where_sys_is_read_only(stage: Stage) -> None
 @pytest.mark.parametrize("setting", LEFT_OUT)
 def test_what_is_left_out_would_end_the_work(stage: Stage, setting: str) -> None:
     step, failure = LEFT_OUT[setting]
-    assert failure in str(stage.work(step, service=(setting,))[step])
+    done = stage.work(step, service=(setting,))[step]
+    assert done != WORK[step]
+    assert failure in str(done)
 
 
 def test_a_hidden_proc_would_hide_nothing(stage: Stage) -> None:

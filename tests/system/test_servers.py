@@ -25,10 +25,10 @@ FIRST_FAILS: dict[str, Callable[[Cluster, Agent], Fault]] = {
 
 @pytest.mark.parametrize("how", FIRST_FAILS)
 def test_the_first_server_fails(
-    cluster: Cluster, quick_agent: QuickAgent, volume: Volume, how: str
+    cluster: Cluster, quick_agent: QuickAgent, shared_volume: Volume, how: str
 ) -> None:
     agent = quick_agent
-    agent.configure(config(volume.name))
+    agent.configure(config(shared_volume.name))
     with ExitStack() as stack:
         with FIRST_FAILS[how](cluster, agent):
             begun = time.monotonic()
@@ -59,12 +59,12 @@ ALL_FAIL: dict[str, tuple[Callable[[Cluster, Agent, Volume], list[Fault]], str, 
     "without an address": (
         lambda lab, agent, volume: [no_addresses(agent)],
         "node1 unresolvable",
-        15,
+        10,
     ),
     "without bricks": (
         lambda lab, agent, volume: [faults.bricks_killed(volume, volume.bricks)],
         "the last attempt failed",
-        30,
+        15,
     ),
 }
 """What fails, what the evidence says, and for how many seconds it lasts."""
@@ -72,10 +72,10 @@ ALL_FAIL: dict[str, tuple[Callable[[Cluster, Agent, Volume], list[Fault]], str, 
 
 @pytest.mark.slow
 def test_the_first_server_takes_connections_but_answers_nothing(
-    cluster: Cluster, quick_agent: QuickAgent, volume: Volume
+    cluster: Cluster, quick_agent: QuickAgent, shared_volume: Volume
 ) -> None:
     agent = quick_agent
-    agent.configure(config(volume.name))
+    agent.configure(config(shared_volume.name))
     with faults.glusterd_frozen(cluster.server("node1")):
         agent.start()
         [failed] = agent.await_log("mount-attempt-failed", timeout=90)
@@ -86,13 +86,13 @@ def test_the_first_server_takes_connections_but_answers_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ALL_FAIL)
 def test_all_servers_fail_at_the_start(
-    cluster: Cluster, unit_agent: UnitAgent, volume: Volume, how: str
+    cluster: Cluster, bare_agent: UnitAgent, shared_volume: Volume, how: str
 ) -> None:
-    agent, machine = unit_agent, unit_agent.machine
-    agent.configure(config(volume.name))
+    agent, machine = bare_agent, bare_agent.machine
+    agent.configure(config(shared_volume.name))
     make, evidence, seconds = ALL_FAIL[how]
     with ExitStack() as stack:
-        for fault in make(cluster, agent, volume):
+        for fault in make(cluster, agent, shared_volume):
             stack.enter_context(fault)
         begun = time.monotonic()
         agent.start()

@@ -19,11 +19,11 @@ ON_MOUNT = re.compile(r'["<]/mnt/a[/">]')
 
 
 def test_no_system_call_of_the_agent_itself_leads_onto_a_mount(
-    unit_agent: UnitAgent, volume: Volume
+    bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
-    agent, machine = unit_agent, unit_agent.machine
+    agent, machine = bare_agent, bare_agent.machine
     keys = {"probe": "{interval: 1s, timeout: 2s}", "recovery": "{hung: remount, hung_after: 4s}"}
-    agent.configure(config(volume.name, **keys))
+    agent.configure(config(shared_volume.name, **keys))
     agent.start()
     agent.await_verdict("healthy")
     agent.stop()

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from tests.lab import subject
 from tests.lab.host import UNITS, Host
+from tests.lab.subject import UNIT
 
 _LISTS = {
     "CapabilityBoundingSet",
@@ -71,3 +72,14 @@ def install_copy(host: Host, name: str, *service: str) -> str:
     host.write(f"{unit}.d/copy.conf", "\n".join(["[Service]", *seen, *own, *service, ""]))
     host.systemctl("daemon-reload")
     return f"{name}.service"
+
+
+def properties(host: Host, *names: str, unit: str = UNIT) -> list[str]:
+    """Of a unit as PID 1 has it, in this order."""
+    shown = host.unit(unit, *names)
+    return [shown[name] for name in names]
+
+
+def restarts(host: Host, unit: str = UNIT) -> int:
+    """How often systemd has started it anew by itself."""
+    return int(*properties(host, "NRestarts", unit=unit))

@@ -1,11 +1,11 @@
 """No line of the shipped unit without a test that shows it, nor without its place in the docs."""
 
 from tests.lab import subject
-from tests.system import test_sandbox, test_unit
+from tests.system import sandbox, test_sandbox, test_unit, test_unit_trouble
 from tests.system.unitfile import settings, shown
 from tests.unit.test_documents import rows, text
 
-MODULES = (test_sandbox, test_unit)
+MODULES = (test_sandbox, test_unit, test_unit_trouble)
 DOCUMENT = "docs/hardening.md"
 
 
@@ -36,7 +36,7 @@ def test_the_document_has_every_line() -> None:
 
 def test_the_document_has_what_is_left_out() -> None:
     table = {cell for row in rows(text(DOCUMENT), "Left out") for cell in row[0].split(", ")}
-    assert {f"`{setting}`" for setting in test_sandbox.LEFT_OUT} <= table
+    assert {f"`{setting}`" for setting in sandbox.LEFT_OUT} <= table
 
 
 def test_the_document_has_the_figure() -> None:

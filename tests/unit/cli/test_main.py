@@ -1,6 +1,8 @@
 import argparse
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +54,33 @@ def test_config_before_and_after_the_command() -> None:
     assert str(parse(["--config", "a", "status"]).config) == "a"
     assert str(parse(["status", "--config", "b"]).config) == "b"
     assert str(parse(["--config", "a", "status", "--config", "b"]).config) == "b"
+
+
+def closed(tmp_path: Path, redirections: str, *arguments: str) -> tuple[int, str]:
+    """Run the program with these; its exit code, and what it says on what is left open."""
+    file = tmp_path / "agent.yaml"
+    file.write_text("mounts: {}\n")
+    argv = [sys.executable, "-m", "agent", "--config", str(file), *arguments]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {redirections}', "sh", *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("streams", ["<&-", ">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_change_the_exit_code(tmp_path: Path, streams: str) -> None:
+    code, said = closed(tmp_path, streams, "check")
+    assert code == 0
+    assert said.endswith("valid, 0 mounts\n") == (">&-" not in streams.split())
+    assert closed(tmp_path, streams, "check", "/nonexistent")[0] == 1
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_a_full_disk_is_told_of_by_options_that_only_print(tmp_path: Path, option: str) -> None:
+    code, said = closed(tmp_path, "> /dev/full", option)
+    assert code == 1
+    assert said == "gluster-ml-agent: can't write the output: No space left on device\n"

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -315,6 +316,31 @@ def test_start_and_stop_leave_no_thread_task_or_descriptor(config: Path) -> None
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     run(test)
+
+
+def test_a_file_to_keep_away_from_is_not_looked_at(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ["/mnt/hung"]
+    looked: list[object] = []
+    stat = os.stat
+
+    def recorded(path: Any, **how: Any) -> os.stat_result:
+        if str(path).startswith(str(config.parent)):
+            looked.append(path)
+        return stat(path, **how)
+
+    async def test() -> None:
+        changes = Changes()
+        async with watch_file(str(config), changes, poll=0.05, away=lambda: where[0]):
+            await asyncio.sleep(0.5)
+            assert (looked, changes.count) == ([], 0)
+            where[0] = ""
+            await changes.one()
+
+    monkeypatch.setattr(os, "stat", recorded)
+    run(test)
+    assert looked
 
 
 EXHAUSTED = """

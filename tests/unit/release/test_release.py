@@ -45,7 +45,7 @@ class Checkout:
         argv = ["git", "-C", str(self.root), *arguments]
         return subprocess.check_output(argv, text=True, env=self.environment).strip()
 
-    def release(self, version: str, build: str) -> subprocess.Popen[str]:
+    def release(self, version: str, build: str, key: str = "F00D") -> subprocess.Popen[str]:
         return subprocess.Popen(
             [
                 "make",
@@ -54,6 +54,7 @@ class Checkout:
                 "release",
                 f"VERSION={version}",
                 f"RELEASE_BUILD={build}",
+                f"KEY={key}",
             ],
             env=self.environment,
             stdout=subprocess.PIPE,
@@ -189,3 +190,10 @@ def test_by_default_both_packages_are_built_and_then_the_repository(checkout: Ch
     steps = [line for line in lines if " deb RELEASE=" in line or "aptrepo.py" in line]
     assert {step.split(" deb ")[-1] for step in steps[:2]} == {"RELEASE=bookworm", "RELEASE=trixie"}
     assert steps[2].endswith("bookworm trixie")
+
+
+def test_without_a_key_nothing_is_released(checkout: Checkout) -> None:
+    _, stderr = (process := checkout.release("0.2.0", "true", key="")).communicate(timeout=60)
+    assert process.returncode != 0
+    assert "no KEY=FINGERPRINT" in stderr
+    assert checkout.git("rev-parse", "HEAD") == checkout.start
