@@ -171,6 +171,31 @@ class Space:
     free: int
 
 
+class LayoutState(StrEnum):
+    """How far the layout of a mount is."""
+
+    PENDING = "pending"
+    APPLIED = "applied"
+    FINDINGS = "findings"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutStatus:
+    """What is told of a mount's layout.
+
+    looked: when a pass last came to its end. directories: declared ones, and parents of such. made,
+    mended: since the agent started. findings: what is not as declared, or why the pass failed.
+    """
+
+    state: LayoutState
+    directories: int
+    looked: float | None = None
+    made: int = 0
+    mended: int = 0
+    findings: tuple[str, ...] = ()
+
+
 class ObstacleKind(StrEnum):
     """What stands in the way of a mount: what a server did with a connection, or said to a client.
 
@@ -223,6 +248,7 @@ class MountStatus:
     attempts: int = 0
     removing: bool = False
     client_log: str = ""
+    layout: LayoutStatus | None = None
     obstacles: tuple[Obstacle, ...] = ()
 
 

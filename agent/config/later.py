@@ -14,7 +14,6 @@ NAME = "NAME"
 """Stands for any name of the user's."""
 
 LATER: tuple[tuple[str, ...], ...] = (
-    ("mounts", NAME, "layout"),
     ("mounts", NAME, "retention"),
     ("identities",),
     ("health", "metrics"),

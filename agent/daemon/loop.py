@@ -17,6 +17,7 @@ from agent.config.schema import Config
 from agent.config.watch import watch_directory, watch_file
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers, Moves
+from agent.daemon.layouts import Layouts
 from agent.daemon.reporting import Reporting
 from agent.environment import file as environment
 from agent.errors import AgentError
@@ -33,6 +34,7 @@ from agent.system.files import replace_file
 from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
 from agent.system.workers import Workers
+from agent.system.workmount import WorkMounts
 
 LOG_DIR = Path("/var/log/gluster-ml")
 """Where the clients log. Not LogsDirectory= of the unit: no failure there may stop the agent."""
@@ -79,7 +81,11 @@ class Daemon:
         self._children = Children()
         self._servers = ServerRace()
         self._host = booted.mount_host()
-        self._keepers = Keepers(self._edges(), self._move_pauses)
+        edges = self._edges()
+        self._keepers = Keepers(edges, self._move_pauses)
+        self._work = WorkMounts(self._host, self._runtime_dir)
+        self._layouts = Layouts(edges, self._work, self._reporting.laid_out)
+        self._reporting.listen(self._layouts.judged)
         self._in_force = InForce(
             self._config_path, self._runtime_dir, self._state_dir, self._reporting
         )
@@ -131,9 +137,16 @@ class Daemon:
             loop.create_task(self._reporting.run()),
             loop.create_task(self._be_watched()),
             loop.create_task(self._tell_ready()),
+            loop.create_task(self._sweep()),
         ]
         for task in self._tasks:
             task.add_done_callback(self._task_ended)
+
+    async def _sweep(self) -> None:
+        try:
+            await self._work.sweep()
+        except (AgentError, OSError) as error:
+            self._reporting.emit(Event.FINDING, f"a work mount can't be taken away: {error}")
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         """Without one of them the agent would look alive and say nothing: better a new agent."""
@@ -177,6 +190,7 @@ class Daemon:
         self._journal.set_level(config.health.log_level)
         self._export(config)
         self._keepers.apply(config, self._read_paused())
+        self._layouts.apply(config)
 
     def _export(self, config: Config) -> None:
         """Before the mounts are: what jobs are told does not depend on how a mount is."""
@@ -215,6 +229,7 @@ class Daemon:
             await watch.stop()
         for task in self._tasks:
             task.cancel()
+        await self._layouts.close()
         await self._keepers.close()
         await self._children.close()
         self._mount_watch.close()

@@ -12,7 +12,14 @@ from agent.health import advice, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
-from agent.model import AgentStatus, ConfigStatus, MountStatus, ProcessId, Verdict
+from agent.model import (
+    AgentStatus,
+    ConfigStatus,
+    LayoutStatus,
+    MountStatus,
+    ProcessId,
+    Verdict,
+)
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -42,11 +49,26 @@ class Reporting:
         self._mounts: dict[str, MountStatus] = {}
         self._configs: dict[str, MountConfig] = {}
         self._config_status: ConfigStatus | None = None
+        self._layouts: dict[str, LayoutStatus] = {}
+        self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
         self._write_failed = ""
 
+    def listen(self, listener: Callable[[MountStatus], None]) -> None:
+        """Have it called with each status of a mount."""
+        self._listeners.append(listener)
+
+    def laid_out(self, name: str, status: LayoutStatus | None) -> None:
+        """The newest status of a mount's layout; None: it has none any more."""
+        self._layouts.pop(name, None)
+        if status is not None:
+            self._layouts[name] = status
+        self._dirty.set()
+
     def changed(self, status: MountStatus) -> None:
         """The newest status of a mount; written soon if it says something new."""
+        for listener in self._listeners:
+            listener(status)
         known = self._mounts.get(status.name)
         self._mounts[status.name] = status
         if known is None or _news(known) != _news(status):
@@ -129,7 +151,8 @@ class Reporting:
             obstacles=status.obstacles,
             port=config.port if config else GLUSTERD_PORT,
         )
-        return replace(status, advice=advice.advise(situation))
+        layout = None if status.removing else self._layouts.get(status.name)
+        return replace(status, advice=advice.advise(situation), layout=layout)
 
 
 def _news(status: MountStatus) -> MountStatus:

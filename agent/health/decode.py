@@ -13,6 +13,8 @@ from agent.model import (
     ConfigState,
     ConfigStatus,
     Holder,
+    LayoutState,
+    LayoutStatus,
     MountStatus,
     ProcessId,
     Space,
@@ -83,6 +85,21 @@ def _mount(name: str, value: object) -> MountStatus:
         attempts=_get(m, "attempts", int),
         removing=_get(m, "removing", bool),
         client_log=_get(m, "client_log", str),
+        layout=_layout(_get(m, "layout", dict)),
+    )
+
+
+def _layout(value: dict[str, Any]) -> LayoutStatus | None:
+    if not value:
+        return None
+    looked = _optional(value, "looked", str)
+    return LayoutStatus(
+        state=LayoutState(_get(value, "state", str)),
+        directories=_get(value, "directories", int),
+        looked=None if looked is None else parse_iso(looked),
+        made=_get(value, "made", int),
+        mended=_get(value, "mended", int),
+        findings=_strings(value, "findings"),
     )
 
 

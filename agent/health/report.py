@@ -11,6 +11,8 @@ from agent.model import (
     ConfigState,
     ConfigStatus,
     Holder,
+    LayoutState,
+    LayoutStatus,
     MountStatus,
     Verdict,
 )
@@ -21,6 +23,9 @@ MAX_NAMED = 3
 """Mounts named one by one in the status sentence."""
 MAX_HOLDERS = 10
 """Processes shown of one mount; status.json has them all."""
+
+MAX_FINDINGS = 10
+"""Findings on a layout that are shown; status.json has them all."""
 
 CRITICAL = 2
 """The exit code of `status` where a mount is critical: it outweighs UNKNOWN."""
@@ -182,6 +187,8 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
     if mount.space is not None and mount.space.total > 0:
         share = 100 * mount.space.free // mount.space.total
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
+    if mount.layout is not None:
+        yield from _layout(mount.layout)
     if mount.recoveries:
         yield "recovery", _recoveries(mount)
     yield from _holders(mount.holders)
@@ -196,6 +203,22 @@ def _holders(holders: tuple[Holder, ...]) -> Iterator[tuple[str, str]]:
         yield "" if position else "held by", words
     if len(holders) > MAX_HOLDERS:
         yield "", f"and {len(holders) - MAX_HOLDERS} more"
+
+
+def _layout(layout: LayoutStatus) -> Iterator[tuple[str, str]]:
+    what = plural(layout.directories, "directory", "directories")
+    match layout.state:
+        case LayoutState.PENDING:
+            yield "layout", f"{what}, not looked at yet"
+        case LayoutState.APPLIED:
+            yield "layout", f"{what} as declared"
+        case LayoutState.FAILED:
+            yield "layout", f"{what}, which can't be looked after: {'; '.join(layout.findings)}"
+        case LayoutState.FINDINGS:
+            yield "layout", f"{what}, {plural(len(layout.findings), 'finding')}"
+            yield from (("", finding) for finding in layout.findings[:MAX_FINDINGS])
+            if len(layout.findings) > MAX_FINDINGS:
+                yield "", f"and {len(layout.findings) - MAX_FINDINGS} more"
 
 
 def _client(mount: MountStatus) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from agent.errors import AgentError
 from agent.health.decode import from_dict
 from agent.health.text import iso
-from agent.model import AgentStatus, Brick, MountStatus, Space
+from agent.model import AgentStatus, Brick, LayoutStatus, MountStatus, Space
 
 NAME = "status.json"
 
@@ -155,8 +155,21 @@ def _mount(mount: MountStatus) -> dict[str, object]:
         "attempts": mount.attempts,
         "removing": mount.removing,
         "client_log": mount.client_log,
-        "layout": {},
+        "layout": _layout(mount.layout),
         "retention": {},
+    }
+
+
+def _layout(layout: LayoutStatus | None) -> dict[str, Any]:
+    if layout is None:
+        return {}
+    return {
+        "state": layout.state.value,
+        "directories": layout.directories,
+        "looked": None if layout.looked is None else iso(layout.looked),
+        "made": layout.made,
+        "mended": layout.mended,
+        "findings": list(layout.findings),
     }
 
 

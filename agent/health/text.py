@@ -50,9 +50,9 @@ def size(count: int) -> str:
     return f"{value:.1f} EiB"
 
 
-def plural(count: int, noun: str) -> str:
-    """The count with its noun, as in "1 error" and "3 errors"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, several: str = "") -> str:
+    """The count with its noun, as in "1 error" and "3 errors"; several: where it is no mere s."""
+    return f"{count} {noun if count == 1 else several or f'{noun}s'}"
 
 
 def iso(time: float) -> str:

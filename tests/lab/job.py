@@ -137,7 +137,7 @@ class Job:
     def _may_be_stale(self) -> bool:
         """Whether the kernel may still count with a size from before a write that failed.
 
-        Such a write can have reached the bricks all the same: then the file ends elsewhere.
+        Such a write can have reached the bricks all the same: then the end of the file is elsewhere.
         """
         last = self.report.failures[-1].at if self.report.failures else -STALE
         return time.monotonic() - self._start < last + STALE

@@ -114,6 +114,7 @@ class Ground:
         (self.decoy / "pretrain").mkdir(parents=True)
         self.private.mkdir()
         for path in (self.decoy, self.decoy / "pretrain", self.private):
+            (path / ".mine").touch()
             os.chown(path, USER, USER)
             path.chmod(0o700)
 
@@ -125,6 +126,11 @@ class Ground:
         """Nor may these be opened to anybody; to be asked when all is in its place."""
         private = (self.decoy, self.decoy / "pretrain", self.private)
         return [owner_and_mode(path) for path in (self.rootfile, *private)]
+
+    def marked(self) -> list[tuple[int, int, int]]:
+        """The user's directories wherever they are by now, as far as they can be found."""
+        tops = [Path(top) for top, _, files in os.walk(self.volume) if ".mine" in files]
+        return [owner_and_mode(top) for top in tops]
 
     def attacks(self) -> dict[str, Callable[[], None]]:
         return {

@@ -193,10 +193,9 @@ BROKEN = [
     ("mounts: {}\nhealth: {metrics: {}}", "2:10: health.metrics: is not supported by this version"),
     ("mounts: {}\nidentities: {uids: {1001: a}}", "2:1: identities: is not supported by this"),
     (
-        mount("layout: {}"),
-        "6:5: mounts.m.layout: is not supported by this version (0.1.0); remove it",
+        mount("retention: {mode: report}"),
+        "6:5: mounts.m.retention: is not supported by this version (0.1.0); remove it",
     ),
-    (mount("retention: {mode: report}"), "6:5: mounts.m.retention: is not supported by this"),
     (mount("port: 0"), "6:11: mounts.m.port: must be at least 1"),
     (mount("port: 65536"), "6:11: mounts.m.port: must be at most 65535"),
     (mount("port: '24007'"), "6:11: mounts.m.port: must be a whole number, without quotes"),

@@ -10,6 +10,8 @@ from agent.model import (
     ConfigState,
     ConfigStatus,
     Holder,
+    LayoutState,
+    LayoutStatus,
     MountStatus,
     ProcessId,
     Space,
@@ -58,6 +60,14 @@ HUNG = MountStatus(
     probe_seconds=0.004,
     attempts=1,
     removing=True,
+    layout=LayoutStatus(
+        LayoutState.FINDINGS,
+        12,
+        looked=NOW - 60,
+        made=3,
+        mended=1,
+        findings=("cache: was there before the agent: mode 0755, declared 2775",),
+    ),
     client_log="/var/log/gluster-ml/model-share.log",
 )
 
