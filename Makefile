@@ -27,16 +27,23 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 .PHONY: venv
 venv: packages $(VENV)/.ready ## .venv with the agent and the tools for its tests
 
-# The tests of the agent in the lab wait more than they work: the others run beside them.
+# The tests in the lab wait more than they work, so two rows of them run beside each other: about
+# mounts, and about all else.
+ASIDE := $(addprefix tests/system/test_,caches.py client_log.py environment.py layout.py \
+	layout_hostile.py purge_script.py sandbox.py unit.py unit_trouble.py)
 .PHONY: test
 test: lint types ## all that a commit must pass
-	$(MAKE) --jobs=2 --output-sync=line system beside
+	$(MAKE) --jobs=2 --output-sync=line about-mounts about-all-else
 
-.PHONY: beside
-beside: venv deb
+.PHONY: about-mounts
+about-mounts: venv
+	$(PYTEST) tests/system $(ASIDE:%=--ignore=%)
+
+.PHONY: about-all-else
+about-all-else: venv deb
 	$(PYTEST) tests/unit
 	$(PYTEST) tests/package --package build/deb/$(RUNNING)/*.deb
-	$(PYTEST) tests/lab
+	$(PYTEST) $(ASIDE) tests/lab
 
 .PHONY: lint
 lint: venv ## ruff, and the floors of the house
