@@ -252,6 +252,32 @@ class MountStatus:
     obstacles: tuple[Obstacle, ...] = ()
 
 
+class IdentitiesState(StrEnum):
+    """How the host's users and groups stand to the map of the file."""
+
+    SETTLED = "settled"
+    DIFFERS = "differs"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class IdentitiesStatus:
+    """The map of users and groups on this host; all texts are for people.
+
+    error: why the name service could not be asked; checked: when it last answered, else 0; missing:
+    what the host lacks; failed: what a tool could not create; conflicts: names and numbers that are
+    another's here; crowded: users in more groups than GlusterFS serves.
+    """
+
+    state: IdentitiesState
+    error: str = ""
+    checked: float = 0.0
+    missing: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    crowded: tuple[str, ...] = ()
+
+
 class ConfigState(StrEnum):
     """Which configuration is in force."""
 
@@ -280,6 +306,7 @@ class AgentStatus:
     """Everything status.json holds.
 
     unjudged: configured mounts on which there is no verdict yet, by name: the first answer is out.
+    identities: None where the file has no map, or nothing is known yet.
     """
 
     host: str
@@ -289,3 +316,4 @@ class AgentStatus:
     config: ConfigStatus
     mounts: tuple[MountStatus, ...] = field(default=())
     unjudged: tuple[str, ...] = ()
+    identities: IdentitiesStatus | None = None

@@ -15,7 +15,7 @@ NAME = "NAME"
 
 LATER: tuple[tuple[str, ...], ...] = (
     ("mounts", NAME, "retention"),
-    ("identities",),
+    ("identities", "remap"),
     ("health", "metrics"),
 )
 """From the top of the file."""

@@ -25,6 +25,7 @@ from agent.events import Event
 from agent.health import pausefile, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
+from agent.identities import keeper as identities
 from agent.model import ProcessId
 from agent.mounts.edges import Edges
 from agent.mounts.records import Records
@@ -33,6 +34,7 @@ from agent.system.children import Children
 from agent.system.files import replace_file
 from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
+from agent.system.tools import tools
 from agent.system.workers import Workers
 from agent.system.workmount import WorkMounts
 
@@ -86,6 +88,9 @@ class Daemon:
         self._work = WorkMounts(self._host, self._runtime_dir)
         self._layouts = Layouts(edges, self._work, self._reporting.laid_out)
         self._reporting.listen(self._layouts.judged)
+        self._identities = identities.IdentitiesKeeper(
+            identities.Edges(self._children, tools(), self._reporting, time.time)
+        )
         self._in_force = InForce(
             self._config_path, self._runtime_dir, self._state_dir, self._reporting
         )
@@ -137,6 +142,7 @@ class Daemon:
             loop.create_task(self._reporting.run()),
             loop.create_task(self._be_watched()),
             loop.create_task(self._tell_ready()),
+            loop.create_task(self._identities.run()),
             loop.create_task(self._sweep()),
         ]
         for task in self._tasks:
@@ -191,6 +197,7 @@ class Daemon:
         self._export(config)
         self._keepers.apply(config, self._read_paused())
         self._layouts.apply(config)
+        self._identities.change(config.identities)
 
     def _export(self, config: Config) -> None:
         """Before the mounts are: what jobs are told does not depend on how a mount is."""

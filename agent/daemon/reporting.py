@@ -15,6 +15,7 @@ from agent.health.report import status_sentence
 from agent.model import (
     AgentStatus,
     ConfigStatus,
+    IdentitiesStatus,
     LayoutStatus,
     MountStatus,
     ProcessId,
@@ -49,6 +50,7 @@ class Reporting:
         self._mounts: dict[str, MountStatus] = {}
         self._configs: dict[str, MountConfig] = {}
         self._config_status: ConfigStatus | None = None
+        self._identities: IdentitiesStatus | None = None
         self._layouts: dict[str, LayoutStatus] = {}
         self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
@@ -79,6 +81,12 @@ class Reporting:
         if self._mounts.pop(name, None) is not None:
             self._dirty.set()
 
+    def identities(self, status: IdentitiesStatus | None) -> None:
+        """How the host's users and groups stand to the map; None: there is none."""
+        if status != self._identities:
+            self._identities = status
+            self._dirty.set()
+
     def configured(self, config: Config, status: ConfigStatus) -> None:
         """Which configuration is in force."""
         self._configs = dict(config.mounts)
@@ -105,6 +113,7 @@ class Reporting:
             self._config_status,
             mounts,
             self._unjudged(),
+            self._identities,
         )
         try:
             statusfile.write(self._runtime_dir, status)

@@ -13,6 +13,8 @@ from agent.model import (
     ConfigState,
     ConfigStatus,
     Holder,
+    IdentitiesState,
+    IdentitiesStatus,
     LayoutState,
     LayoutStatus,
     MountStatus,
@@ -38,6 +40,7 @@ def from_dict(value: object) -> AgentStatus:
             config=_config(_get(top, "config", dict)),
             mounts=tuple(_mount(name, m) for name, m in _get(top, "mounts", dict).items()),
             unjudged=_strings(top, "unjudged"),
+            identities=_identities(_get(top, "identities", dict)),
         )
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is missing") from error
@@ -100,6 +103,21 @@ def _layout(value: dict[str, Any]) -> LayoutStatus | None:
         made=_get(value, "made", int),
         mended=_get(value, "mended", int),
         findings=_strings(value, "findings"),
+    )
+
+
+def _identities(value: dict[str, Any]) -> IdentitiesStatus | None:
+    if not value:
+        return None
+    checked = _optional(value, "checked", str)
+    return IdentitiesStatus(
+        state=IdentitiesState(_get(value, "state", str)),
+        error=_get(value, "error", str),
+        checked=0.0 if checked is None else parse_iso(checked),
+        missing=_strings(value, "missing"),
+        failed=_strings(value, "failed"),
+        conflicts=_strings(value, "conflicts"),
+        crowded=_strings(value, "crowded"),
     )
 
 

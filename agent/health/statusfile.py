@@ -12,7 +12,7 @@ from typing import Any
 from agent.errors import AgentError
 from agent.health.decode import from_dict
 from agent.health.text import iso
-from agent.model import AgentStatus, Brick, LayoutStatus, MountStatus, Space
+from agent.model import AgentStatus, Brick, IdentitiesStatus, LayoutStatus, MountStatus, Space
 
 NAME = "status.json"
 
@@ -123,7 +123,7 @@ def to_dict(status: AgentStatus) -> dict[str, object]:
         },
         "mounts": {mount.name: _mount(mount) for mount in status.mounts},
         "unjudged": list(status.unjudged),
-        "identities": {},
+        "identities": _identities(status.identities),
     }
 
 
@@ -157,6 +157,20 @@ def _mount(mount: MountStatus) -> dict[str, object]:
         "client_log": mount.client_log,
         "layout": _layout(mount.layout),
         "retention": {},
+    }
+
+
+def _identities(found: IdentitiesStatus | None) -> dict[str, object]:
+    if found is None:
+        return {}
+    return {
+        "state": found.state.value,
+        "error": found.error,
+        "checked": iso(found.checked) if found.checked else None,
+        "missing": list(found.missing),
+        "failed": list(found.failed),
+        "conflicts": list(found.conflicts),
+        "crowded": list(found.crowded),
     }
 
 

@@ -1,0 +1,83 @@
+"""10,000 files on a real volume get their new ids: exactly, and however often it is killed."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent.cli import exits
+from tests.lab import subject
+from tests.lab.client import Client
+from tests.lab.shell import Done, until
+from tests.lab.volume import Volume
+from tests.system import remap_tree
+from tests.system.agents import CONFIG, config
+
+M = "/mnt/a"
+TREE = Path(remap_tree.__file__)
+MAP = """\
+identities:
+  groups: {ml: 52002}
+  users: {alice: {uid: 52001, group: ml}}
+"""
+PAIR = ["--from", "51001:51002", "--to", "alice:ml"]
+
+
+@pytest.fixture
+def mounted(standing: Volume, client: Client) -> Iterator[Client]:
+    client.mount(f"node1:/{standing.name}", M, ["acl"])
+    client.write(CONFIG, config(standing.name) + MAP)
+    yield client
+    client.run(["rm", "-rf", f"{M}/tree"])
+    client.release()
+
+
+def remap(client: Client, *arguments: str) -> Done:
+    argv = [subject.program(), "ids", "remap", *PAIR, *arguments, f"{M}/tree"]
+    return client.run(argv, check=False, timeout=300)
+
+
+def tree(client: Client, what: str) -> dict[str, int]:
+    """Make the tree, or count what is right and wrong in it."""
+    done = client.run(["python3", "-I", str(TREE), what, f"{M}/tree"], timeout=280)
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.timeout(900)
+def test_ten_thousand_files_exactly_though_killed_half_way(mounted: Client) -> None:
+    made = tree(mounted, "make")
+    assert made["files"] == 10_000
+    tried = remap(mounted, "--dry-run")
+    assert tried.returncode == exits.REMAPPED, tried.stderr
+    assert f", {made['old']} to change" in tried.stdout
+    assert tree(mounted, "check") == {"new": 0, "old": made["old"], "wrong": 0}
+    begun = mounted.popen([subject.program(), "ids", "remap", *PAIR, f"{M}/tree"])
+    until(lambda: tree(mounted, "check")["new"] > 100, 200, "it is at work")
+    begun.send_signal(signal.SIGKILL)
+    begun.wait(30)
+    until(lambda: not mounted.processes("python3"), 60, "its worker has ended too")
+    half = tree(mounted, "check")
+    assert half["wrong"] == 0
+    assert half["new"] > 0
+    assert half["old"] > 0
+    done = remap(mounted)
+    assert done.returncode == exits.REMAPPED, done.stderr
+    assert f", {half['old']} changed" in done.stdout
+    assert tree(mounted, "check") == {"new": made["old"], "old": 0, "wrong": 0}
+    began = time.monotonic()
+    again = remap(mounted)
+    assert (again.returncode, time.monotonic() - began < 300) == (exits.REMAPPED, True)
+    assert ", 0 changed" in again.stdout
+
+
+def test_a_volume_that_is_not_mounted_is_not_touched(mounted: Client) -> None:
+    mounted.unmount(M)
+    mounted.run(["mkdir", "-p", f"{M}/tree"])
+    mounted.run(["chown", "51001:51002", f"{M}/tree"])
+    done = remap(mounted)
+    assert done.returncode == exits.FAILED
+    assert "is not mounted there" in done.stderr
+    assert mounted.run(["stat", "-c", "%u", f"{M}/tree"]).stdout == "51001\n"
