@@ -65,6 +65,9 @@ class Event(Enum):
     IDENTITY_FAILED = ("identity-failed", "3bc75e2b3d594827b080ba19f5ffba81", Priority.WARNING)
     IDENTITY_UNKNOWN = ("identity-unknown", "65c40ee7e11e415c951eb4ea75ffa828", Priority.WARNING)
     IDENTITIES_SETTLED = ("identities-settled", "617a765c4f974e8c8e44c3ae349e40aa", Priority.NOTICE)
+    REMAP_DONE = ("remap-done", "dd6c7b30f73040e3b65f8f336d9da8d3", Priority.NOTICE)
+    REMAP_LEFT = ("remap-left", "d886c5c45bc8402bb0ff10c568c51361", Priority.WARNING)
+    REMAP_FAILED = ("remap-failed", "809da4ea724347ae8a800dd0166b3f52", Priority.WARNING)
     INTERNAL_ERROR = ("internal-error", "1c65f6cc41634f42959b0b3c3e870041", Priority.ERROR)
 
     def __init__(self, word: str, message_id: str, priority: Priority) -> None:

@@ -171,6 +171,36 @@ class Space:
     free: int
 
 
+class RemapState(StrEnum):
+    """What is known of the files with old ids on a volume."""
+
+    PENDING = "pending"
+    WALKING = "walking"
+    ELSEWHERE = "elsewhere"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RemapStatus:
+    """Files with old ids on one volume, by the newest walk of any host.
+
+    mode: report or enforce; looked, matched, changed, failed: as in identities.remap.Progress;
+    ended: when the walk had looked at all, None before; host: who walked, "" for this one;
+    problems: what was left, and why.
+    """
+
+    state: RemapState
+    mode: str
+    looked: int = 0
+    matched: int = 0
+    changed: int = 0
+    failed: int = 0
+    ended: float | None = None
+    host: str = ""
+    problems: tuple[str, ...] = ()
+
+
 class LayoutState(StrEnum):
     """How far the layout of a mount is."""
 
@@ -250,6 +280,7 @@ class MountStatus:
     client_log: str = ""
     layout: LayoutStatus | None = None
     obstacles: tuple[Obstacle, ...] = ()
+    remap: RemapStatus | None = None
 
 
 class IdentitiesState(StrEnum):

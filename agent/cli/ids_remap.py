@@ -41,7 +41,7 @@ def execute(args: argparse.Namespace) -> int:
 async def _remap(tree: Tree, wanted: Exchange, *, dry: bool) -> int:
     children = Children()
     try:
-        known = await look_up(children, uids=wanted.uids, gids=wanted.gids)
+        known = await look_up(children, "old ids", uids=wanted.uids, gids=wanted.gids)
         ids, kept = allowed(wanted, known)
         for line in kept:
             _say(line)
@@ -65,7 +65,7 @@ async def _walk(children: Children, tree: Tree, ids: Exchange, *, dry: bool) -> 
             if isinstance(row, Problem):
                 line.clear()
                 _say(f"{os.path.join(tree.path, row.path)}: {row.why}")
-            else:
+            elif isinstance(row, Progress):
                 last = row
                 word = "found" if dry else "changed"
                 count = row.matched if dry else row.changed

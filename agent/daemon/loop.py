@@ -18,6 +18,8 @@ from agent.config.watch import watch_directory, watch_file
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers, Moves
 from agent.daemon.layouts import Layouts
+from agent.daemon.remapkeeper import Means
+from agent.daemon.remaps import Remaps
 from agent.daemon.reporting import Reporting
 from agent.environment import file as environment
 from agent.errors import AgentError
@@ -26,6 +28,7 @@ from agent.health import pausefile, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.identities import keeper as identities
+from agent.identities.bookmark import Bookmarks
 from agent.model import ProcessId
 from agent.mounts.edges import Edges
 from agent.mounts.records import Records
@@ -88,6 +91,10 @@ class Daemon:
         self._work = WorkMounts(self._host, self._runtime_dir)
         self._layouts = Layouts(edges, self._work, self._reporting.laid_out)
         self._reporting.listen(self._layouts.judged)
+        marks = Bookmarks(self._state_dir / "remap")
+        host = socket.gethostname()
+        self._remaps = Remaps(Means(edges, self._work, marks, host, self._reporting.remapped))
+        self._reporting.listen(self._remaps.judged)
         self._identities = identities.IdentitiesKeeper(
             identities.Edges(self._children, tools(), self._reporting, time.time)
         )
@@ -197,6 +204,7 @@ class Daemon:
         self._export(config)
         self._keepers.apply(config, self._read_paused())
         self._layouts.apply(config)
+        self._remaps.apply(config, enforce=not self._in_force.is_last_good)
         self._identities.change(config.identities)
 
     def _export(self, config: Config) -> None:
@@ -237,6 +245,7 @@ class Daemon:
         for task in self._tasks:
             task.cancel()
         await self._layouts.close()
+        await self._remaps.close()
         await self._keepers.close()
         await self._children.close()
         self._mount_watch.close()

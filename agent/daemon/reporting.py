@@ -19,6 +19,7 @@ from agent.model import (
     LayoutStatus,
     MountStatus,
     ProcessId,
+    RemapStatus,
     Verdict,
 )
 
@@ -52,6 +53,7 @@ class Reporting:
         self._config_status: ConfigStatus | None = None
         self._identities: IdentitiesStatus | None = None
         self._layouts: dict[str, LayoutStatus] = {}
+        self._remaps: dict[str, RemapStatus] = {}
         self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
         self._write_failed = ""
@@ -65,6 +67,13 @@ class Reporting:
         self._layouts.pop(name, None)
         if status is not None:
             self._layouts[name] = status
+        self._dirty.set()
+
+    def remapped(self, name: str, status: RemapStatus | None) -> None:
+        """Where the search for old ids on a mount stands; None: there are none to look for."""
+        self._remaps.pop(name, None)
+        if status is not None:
+            self._remaps[name] = status
         self._dirty.set()
 
     def changed(self, status: MountStatus) -> None:
@@ -160,8 +169,13 @@ class Reporting:
             obstacles=status.obstacles,
             port=config.port if config else GLUSTERD_PORT,
         )
-        layout = None if status.removing else self._layouts.get(status.name)
-        return replace(status, advice=advice.advise(situation), layout=layout)
+        work = status.name if not status.removing else ""
+        return replace(
+            status,
+            advice=advice.advise(situation),
+            layout=self._layouts.get(work),
+            remap=self._remaps.get(work),
+        )
 
 
 def _news(status: MountStatus) -> MountStatus:

@@ -19,6 +19,8 @@ from agent.model import (
     LayoutStatus,
     MountStatus,
     ProcessId,
+    RemapState,
+    RemapStatus,
     Space,
     Verdict,
 )
@@ -89,6 +91,24 @@ def _mount(name: str, value: object) -> MountStatus:
         removing=_get(m, "removing", bool),
         client_log=_get(m, "client_log", str),
         layout=_layout(_get(m, "layout", dict)),
+        remap=_remap(_get(m, "remap", dict)),
+    )
+
+
+def _remap(value: dict[str, Any]) -> RemapStatus | None:
+    if not value:
+        return None
+    ended = _optional(value, "ended", str)
+    return RemapStatus(
+        state=RemapState(_get(value, "state", str)),
+        mode=_get(value, "mode", str),
+        looked=_get(value, "looked", int),
+        matched=_get(value, "matched", int),
+        changed=_get(value, "changed", int),
+        failed=_get(value, "failed", int),
+        ended=None if ended is None else parse_iso(ended),
+        host=_get(value, "host", str),
+        problems=_strings(value, "problems"),
     )
 
 

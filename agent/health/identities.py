@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from agent.health.text import wrapped
-from agent.model import IdentitiesStatus
+from agent.health.text import plural, wrapped
+from agent.model import IdentitiesStatus, RemapState, RemapStatus
 
 LABEL = 11
 """Columns of the words before a line's text."""
@@ -20,6 +20,27 @@ def differences(found: IdentitiesStatus) -> list[tuple[str, str]]:
         *(("conflict", line) for line in found.conflicts),
         *(("finding", line) for line in found.crowded),
     ]
+
+
+def remapped(found: RemapStatus) -> Iterator[tuple[str, str]]:
+    """The lines of a mount's block, each with its label."""
+    what = f"{plural(found.looked, 'file')} looked at, {found.matched} with an old id"
+    if found.mode == "enforce":
+        what += f", {found.changed} changed"
+    match found.state:
+        case RemapState.PENDING:
+            yield "old ids", "not looked for yet"
+        case RemapState.WALKING:
+            yield "old ids", f"{what} so far"
+        case RemapState.ELSEWHERE:
+            yield "old ids", "another host is looking for them"
+        case RemapState.DONE:
+            yield "old ids", f"{what}, by {found.host}" if found.host else what
+        case RemapState.FAILED:
+            yield "old ids", f"{what}; it failed and is tried again"
+    yield from (("", line) for line in found.problems[:SHOWN])
+    if len(found.problems) > SHOWN:
+        yield "", f"and {len(found.problems) - SHOWN} more"
 
 
 def lines(found: IdentitiesStatus) -> Iterator[str]:

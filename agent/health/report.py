@@ -190,6 +190,8 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
     if mount.layout is not None:
         yield from _layout(mount.layout)
+    if mount.remap is not None:
+        yield from identities.remapped(mount.remap)
     if mount.recoveries:
         yield "recovery", _recoveries(mount)
     yield from _holders(mount.holders)

@@ -46,6 +46,7 @@ async def survey(children: Children, wanted: IdentitiesConfig) -> Known:
     """What the host knows of the map's names and numbers. Raises NamesUnknown."""
     return await look_up(
         children,
+        "the identities",
         users=wanted.users,
         uids=(user.uid for user in wanted.users.values()),
         groups=wanted.groups,

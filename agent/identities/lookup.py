@@ -9,7 +9,6 @@ from agent.system.children import Answer, Children
 
 PATIENCE = 15.0
 """Seconds for all answers together."""
-_WHO = "the identities"
 
 
 class NamesUnknown(AgentError):
@@ -25,6 +24,7 @@ class NamesUnknown(AgentError):
 
 async def look_up(
     children: Children,
+    asker: str,
     *,
     users: Iterable[str] = (),
     uids: Iterable[int] = (),
@@ -32,6 +32,8 @@ async def look_up(
     gids: Iterable[int] = (),
 ) -> Known:
     """Who has these names and numbers. Raises NamesUnknown, after PATIENCE at the latest.
+
+    asker: what it is for; for each purpose there is one question at a time.
 
     Half an answer is none: who isn't in it would be taken for not there.
     """
@@ -42,7 +44,7 @@ async def look_up(
         "gids": sorted(gids),
     }
     try:
-        answer = await children.run_once("names", _WHO, request, PATIENCE)
+        answer = await children.run_once("names", asker, request, PATIENCE)
         if not answer.done:
             raise NamesUnknown(f"no answer within {PATIENCE:g} s")
         return _known(answer)

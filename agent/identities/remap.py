@@ -1,8 +1,8 @@
 """Has a worker give the files of a tree their new ids, or count them, and tells how far it is."""
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from agent.errors import AgentError, ChildGone
@@ -40,16 +40,46 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """device: (major, minor) of the mount that path must be on, None for any; threads: from 0."""
+    """device: (major, minor) of the mount that path must be on, None for any; threads: from 0.
+
+    after: the `at` of a count, to go on from there; gentle: at rest half of the time.
+    """
 
     path: str
     device: tuple[int, int] | None
     threads: int
+    after: str = ""
+    gentle: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One host of a volume at a time, and nobody again within every seconds after it is done.
+
+    what: the ids and the mode, as text that is equal on all hosts; now: epoch seconds.
+    """
+
+    what: str
+    now: float
+    every: float
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """Another host's turn: it is at it, or (counts, at time, epoch seconds) has done it lately."""
+
+    host: str = ""
+    time: float = 0.0
+    counts: Progress | None = None
+
+
+Row = Progress | Problem | Elsewhere
 
 
 async def remap(
-    children: Children, tree: Tree, ids: Exchange, *, dry: bool
-) -> AsyncIterator[Progress | Problem]:
+    children: Children, tree: Tree, ids: Exchange, *, dry: bool, turn: Turn | None = None
+) -> AsyncGenerator[Row, None]:
     """Rows as the work goes on. Raises AgentError where the worker ends early or hangs.
 
     Abandoned half way, it leaves a tree that a later call completes.
@@ -61,6 +91,9 @@ async def remap(
         "gids": dict(ids.gids),
         "dry": dry,
         "threads": tree.threads,
+        "after": tree.after,
+        "gentle": tree.gentle,
+        "turn": None if turn is None else asdict(turn),
     }
     rows = children.stream("remap", tree.path, request, PATIENCE)
     async with contextlib.aclosing(rows):
@@ -75,17 +108,25 @@ async def remap(
             ) from error
 
 
-def _row(row: Mapping[str, Any]) -> Progress | Problem:
+def _row(row: Mapping[str, Any]) -> Row:
     try:
         if "problem" in row:
             return Problem(str(row["path"]), str(row["problem"]))
-        return Progress(
-            looked=int(row["looked"]),
-            matched=int(row["matched"]),
-            changed=int(row["changed"]),
-            failed=int(row["failed"]),
-            at=str(row["at"]),
-            whole=bool(row.get("whole")),
-        )
+        if "held" in row:
+            return Elsewhere()
+        if "done" in row:
+            return Elsewhere(str(row["host"]), float(row["time"]), _progress(row["done"]))
+        return _progress(row)
     except (KeyError, TypeError, ValueError) as error:
         raise ChildGone("the worker remap talks nonsense") from error
+
+
+def _progress(row: Mapping[str, Any]) -> Progress:
+    return Progress(
+        looked=int(row["looked"]),
+        matched=int(row["matched"]),
+        changed=int(row["changed"]),
+        failed=int(row["failed"]),
+        at=str(row["at"]),
+        whole=bool(row.get("whole")),
+    )

@@ -102,9 +102,16 @@ class Visitor:
         raise NotImplementedError
 
 
-def walk(top: int, visitor: Visitor, *, skip: frozenset[str], threads: int) -> None:
-    """Visit all below top, an open directory; skip: names in it that are left out."""
+def walk(
+    top: int, visitor: Visitor, *, skip: frozenset[str], threads: int, after: str = ""
+) -> None:
+    """Visit all below top, an open directory; skip: names in it that are left out.
+
+    In the order of the names, so that a later walk can go on where this one was stopped: after is
+    the last path that Visitor.directory() was told. What is above that is visited once more, too.
+    """
     pool = Pool(threads)
+    passed = after.split("/") if after else []
     mount = place.mount_id(top)
     stack = [_Directory(os.dup(top), "")]
     visitor.directory(top, "")
@@ -112,7 +119,8 @@ def walk(top: int, visitor: Visitor, *, skip: frozenset[str], threads: int) -> N
         while stack:
             here = stack[-1]
             if here.below is None:
-                here.below = _list(here, pool, visitor, skip if len(stack) == 1 else frozenset())
+                below = _list(here, pool, visitor, skip if len(stack) == 1 else frozenset())
+                here.below = _remaining(below, here.path, passed)
             if not here.below:
                 stack.pop().close()
                 continue
@@ -133,6 +141,14 @@ def walk(top: int, visitor: Visitor, *, skip: frozenset[str], threads: int) -> N
         pool.close()
         for directory in stack:
             directory.close()
+
+
+def _remaining(below: list[str], path: str, passed: list[str]) -> list[str]:
+    """Those that are left to be entered, the next one last."""
+    parts = path.split("/") if path else []
+    if len(parts) < len(passed) and parts == passed[: len(parts)]:
+        below = [name for name in below if name >= passed[len(parts)]]
+    return sorted(below, reverse=True)
 
 
 def _enter(parent: int, name: str, mount: int) -> int:

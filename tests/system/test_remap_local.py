@@ -18,7 +18,7 @@ import pytest
 from agent.cli import exits
 from agent.errors import AgentError
 from agent.identities.exchange import Exchange
-from agent.identities.remap import Problem, Progress, Tree, remap
+from agent.identities.remap import Problem, Progress, Row, Tree, remap
 from agent.system.child import Child
 from agent.system.children import Children
 
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 OLD, NEW, OLD_GROUP, NEW_GROUP = 51001, 52001, 51002, 52002
 IDS = Exchange({OLD: NEW}, {OLD_GROUP: NEW_GROUP})
+REST = {"after": "", "gentle": False}
 ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
 
 
@@ -44,7 +45,7 @@ def run(
 ) -> tuple[Progress | None, list[Problem]]:
     """The last count, None if the walk did not come to an end, and all problems."""
 
-    async def all_rows() -> list[Progress | Problem]:
+    async def all_rows() -> list[Row]:
         children = Children()
         try:
             tree = Tree(str(path), device, threads)
@@ -288,7 +289,9 @@ def test_killed_half_way_it_is_completed_by_the_next_one(volume: Path) -> None:
         stderr=subprocess.PIPE,
     )
     assert worker.stdin is not None
-    worker.stdin.write(json.dumps({**request, "dry": False, "threads": 0}).encode() + b"\n")
+    worker.stdin.write(
+        json.dumps({**request, "dry": False, "threads": 0, "turn": None, **REST}).encode() + b"\n"
+    )
     worker.stdin.flush()
     deadline = time.monotonic() + 60
     while left() == 5000:

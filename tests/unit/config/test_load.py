@@ -192,10 +192,6 @@ BROKEN = [
     ("mounts: {}\nhealth: {log_level: loud}", "2:21: health.log_level: must be debug, info,"),
     ("mounts: {}\nhealth: {metrics: {}}", "2:10: health.metrics: is not supported by this version"),
     (
-        "mounts: {}\nidentities: {remap: {uids: {1001: a}}}",
-        "2:14: identities.remap: is not supported by this version",
-    ),
-    (
         mount("retention: {mode: report}"),
         "6:5: mounts.m.retention: is not supported by this version (0.1.0); remove it",
     ),

@@ -183,7 +183,12 @@ def test_the_worker_says_what_the_name_service_says() -> None:
     async def look() -> None:
         children = Children()
         known = await look_up(
-            children, users=["root", "gml-user"], uids=[0, 59991], groups=["root"], gids=[0, 59990]
+            children,
+            "test",
+            users=["root", "gml-user"],
+            uids=[0, 59991],
+            groups=["root"],
+            gids=[0, 59990],
         )
         assert known.users["root"].uid == 0
         assert known.groups["root"].gid == 0
