@@ -114,8 +114,8 @@ def _row(row: Mapping[str, Any]) -> Row:
             return Problem(str(row["path"]), str(row["problem"]))
         if "held" in row:
             return Elsewhere()
-        if "done" in row:
-            return Elsewhere(str(row["host"]), float(row["time"]), _progress(row["done"]))
+        if "counts" in row:
+            return Elsewhere(str(row["host"]), float(row["time"]), _progress(row["counts"]))
         return _progress(row)
     except (KeyError, TypeError, ValueError) as error:
         raise ChildGone("the worker remap talks nonsense") from error

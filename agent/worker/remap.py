@@ -8,8 +8,8 @@ time: what is done is found done; after: the "at" of the row to go on from. gent
 the time.
 
 turn: null, or {"what", "now", "every", "host"}: one host at a time does it (row {"held": true}:
-another one is at it), and none again within every seconds after one has done it all (row {"done":
-its counts, "host", "time"}). path is the volume's root then.
+another one is at it), and none again within every seconds after one has done it all (row {"counts",
+"host", "time"}). path is the volume's root then.
 """
 
 import contextlib
@@ -20,9 +20,9 @@ import threading
 import time
 
 from agent.worker import acl, channel, own, place, tree
-from agent.worker.inode import Exchange
+from agent.worker.inode import Counts, Exchange
 
-_DONE = ("done", "host", "time")
+_DONE = ("counts", "host", "time")
 _TOLD = 100
 _INTERVAL = 0.25
 Row = dict[str, object]
@@ -71,7 +71,7 @@ def _in_turn(request: Row, turn: Row, top: int) -> None:
         channel.emit({key: done[key] for key in _DONE})
         return
     counts = _walk(request, top, [])
-    done = {"what": turn["what"], "time": turn["now"], "host": turn["host"], "done": counts}
+    done = {"what": turn["what"], "time": turn["now"], "host": turn["host"], "counts": counts}
     with contextlib.suppress(OSError):  # then another host does it all once more
         own.write(ours, "done", done)
     channel.emit({**counts, "whole": True})
@@ -79,10 +79,12 @@ def _in_turn(request: Row, turn: Row, top: int) -> None:
 
 def _is_fresh(done: Row, turn: Row) -> bool:
     """Whether a host has done the same lately, by its clock: a wrong one costs a walk at most."""
-    time_, counts = done.get("time"), done.get("done")
+    time_, counts = done.get("time"), done.get("counts")
     if done.get("what") != turn["what"] or not isinstance(time_, int | float):
         return False
     if not isinstance(counts, dict) or not isinstance(done.get("host"), str):
+        return False
+    if any(type(counts.get(name)) is not int for name in Counts.__slots__) or "at" not in counts:
         return False
     age = float(str(turn["now"])) - time_
     return 0 <= age < float(str(turn["every"]))

@@ -5,16 +5,18 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.cli import exits
 from tests.lab import subject
 from tests.lab.client import Client
+from tests.lab.cluster import Cluster
 from tests.lab.shell import Done, until
 from tests.lab.volume import Volume
 from tests.system import remap_tree
-from tests.system.agents import CONFIG, config
+from tests.system.agents import CONFIG, Agent, QuickAgent, config
 
 M = "/mnt/a"
 TREE = Path(remap_tree.__file__)
@@ -81,3 +83,77 @@ def test_a_volume_that_is_not_mounted_is_not_touched(mounted: Client) -> None:
     assert done.returncode == exits.FAILED
     assert "is not mounted there" in done.stderr
     assert mounted.run(["stat", "-c", "%u", f"{M}/tree"]).stdout == "51001\n"
+
+
+REMAP = MAP + "  remap: {{mode: {mode}, uids: {{51001: alice}}, gids: {{51002: ml}}}}\n"
+
+
+def part(agent: Agent) -> dict[str, Any]:
+    return dict(agent.mount().get("remap", {}))
+
+
+def await_state(agent: Agent, mode: str, *states: str) -> dict[str, Any]:
+    until(
+        lambda: part(agent).get("mode") == mode and part(agent)["state"] in states,
+        280,
+        f"the remap in mode {mode} is {' or '.join(states)}; it is {part(agent)}",
+    )
+    return part(agent)
+
+
+@pytest.mark.timeout(1200)
+def test_the_agents_count_then_change_one_of_them_at_a_time(
+    standing: Volume, cluster: Cluster, mounted: Client
+) -> None:
+    """Two hosts; the one that is at work is killed, and another agent there goes on."""
+    made = tree(mounted, "make")
+    other = cluster.add_client()
+    first, second = QuickAgent(mounted), QuickAgent(other)
+    try:
+        first.configure(config(standing.name, options="{acl: true}") + REMAP.format(mode="report"))
+        first.start()
+        counted = await_state(first, "report", "done")
+        assert counted["matched"] == made["old"]
+        assert counted["changed"] == 0
+        second.configure(config(standing.name, options="{acl: true}") + REMAP.format(mode="report"))
+        second.start()
+        told = await_state(second, "report", "done")
+        assert told["host"] != "", "nothing was walked once more"
+        assert told["matched"] == made["old"]
+        assert tree(mounted, "check")["old"] == made["old"], "nothing was changed"
+        enforce = config(standing.name, options="{acl: true}") + REMAP.format(mode="enforce")
+        first.configure(enforce)
+        until(lambda: part(first).get("changed", 0) > 100, 280, "it is at work")
+        second.configure(enforce)
+        await_state(second, "enforce", "elsewhere")
+        first.kill()
+        half = tree(mounted, "check")
+        assert half["wrong"] == 0
+        assert half["old"] > 0
+        first.start()
+        done = await_state(first, "enforce", "done")
+        assert done["failed"] == 0
+        assert tree(mounted, "check") == {"new": made["old"], "old": 0, "wrong": 0}
+        assert first.entries("remap-done")
+        assert "/run/gluster-ml/work" not in mounted.run(["cat", "/proc/mounts"]).stdout
+    finally:
+        for agent in (first, second):
+            agent.stop()
+        other.release()
+        cluster.remove(other)
+
+
+def test_an_id_that_is_somebody_here_is_left(standing: Volume, mounted: Client) -> None:
+    mounted.run(["sh", "-c", "echo eve:x:51001:51002::/:/bin/false >> /etc/passwd"])
+    mounted.run(["mkdir", f"{M}/tree"])
+    mounted.run(["chown", "51001:51002", f"{M}/tree"])
+    agent = QuickAgent(mounted)
+    try:
+        agent.configure(config(standing.name) + REMAP.format(mode="enforce"))
+        agent.start()
+        done = await_state(agent, "enforce", "done")
+        assert done["problems"] == ["user 51001 is eve here: its files are left as they are"]
+        assert mounted.run(["stat", "-c", "%u:%g", f"{M}/tree"]).stdout == "51001:52002\n"
+        assert [entry.event for entry in agent.entries("remap-left")] == ["remap-left"]
+    finally:
+        agent.stop()

@@ -1,6 +1,7 @@
 """Old ids exchanged in a tree on a local file system, with hostile users at work in it."""
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -18,7 +19,7 @@ import pytest
 from agent.cli import exits
 from agent.errors import AgentError
 from agent.identities.exchange import Exchange
-from agent.identities.remap import Problem, Progress, Row, Tree, remap
+from agent.identities.remap import Elsewhere, Problem, Progress, Row, Tree, Turn, remap
 from agent.system.child import Child
 from agent.system.children import Children
 
@@ -40,20 +41,24 @@ def volume(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "--recursive", str(path)], check=True)
 
 
-def run(
-    path: Path, *, dry: bool = False, threads: int = 4, device: tuple[int, int] | None = None
-) -> tuple[Progress | None, list[Problem]]:
-    """The last count, None if the walk did not come to an end, and all problems."""
+def rows_of(tree: Tree, *, dry: bool = False, turn: Turn | None = None) -> list[Row]:
+    """All that the worker says."""
 
     async def all_rows() -> list[Row]:
         children = Children()
         try:
-            tree = Tree(str(path), device, threads)
-            return [row async for row in remap(children, tree, IDS, dry=dry)]
+            return [row async for row in remap(children, tree, IDS, dry=dry, turn=turn)]
         finally:
             await children.close()
 
-    rows = asyncio.run(all_rows())
+    return asyncio.run(all_rows())
+
+
+def run(
+    path: Path, *, dry: bool = False, threads: int = 4, device: tuple[int, int] | None = None
+) -> tuple[Progress | None, list[Problem]]:
+    """The last count, None if the walk did not come to an end, and all problems."""
+    rows = rows_of(Tree(str(path), device, threads), dry=dry)
     ends = [row for row in rows if isinstance(row, Progress) and row.whole]
     return (ends[0] if ends else None), [row for row in rows if isinstance(row, Problem)]
 
@@ -302,6 +307,95 @@ def test_killed_half_way_it_is_completed_by_the_next_one(volume: Path) -> None:
     assert 0 < before < 5000
     assert done(volume).changed == before
     assert left() == 0
+
+
+def test_it_goes_on_from_any_place_in_the_order_of_the_names(volume: Path) -> None:
+    """Whatever came before is done or not; from there on all is, and what is above it too."""
+    folders = ["a", "a/x", "b", "b/m", "b/m/deep", "b/n", "c", "c/y"]
+    for folder in folders:
+        (volume / folder).mkdir()
+    paths = [file(volume / folder / "file") for folder in folders]
+    top = file(volume / "file")
+    for threads in (0, 4):
+        for after in ["", *folders, "b/gone", "b/m/deep/gone", "zzz"]:
+            for path in (*paths, top):
+                os.chown(path, OLD, OLD_GROUP)
+            (row,) = rows_of(Tree(str(volume), None, threads, after))
+            assert isinstance(row, Progress)
+            assert row.whole
+            assert owner(top) == (NEW, NEW_GROUP)
+            for folder, path in zip(folders, paths, strict=True):
+                is_left = owner(path) == (OLD, OLD_GROUP)
+                comes_after = folder.split("/") >= after.split("/") if after else True
+                assert is_left is not (comes_after or after.startswith(f"{folder}/")), after
+
+
+def turn(**changes: Any) -> Turn:
+    return Turn(**{"what": "w", "now": 1000.0, "every": 100.0, "host": "here", **changes})
+
+
+def test_one_host_at_a_time_and_none_again_so_soon(volume: Path) -> None:
+    file(volume / "file")
+    tree = Tree(str(volume), None, 0)
+    (first,) = rows_of(tree, turn=turn())
+    assert isinstance(first, Progress)
+    assert (first.whole, first.changed) == (True, 1)
+    for when in (1000.0, 1099.0):
+        (again,) = rows_of(tree, turn=turn(now=when, host="there"))
+        assert isinstance(again, Elsewhere)
+        assert again.counts is not None
+        assert (again.host, again.time, again.counts.changed) == ("here", 1000.0, 1)
+    for other in (turn(now=1100.0), turn(what="other"), turn(now=1050.0)):
+        (row,) = rows_of(tree, turn=other)
+        assert isinstance(row, Progress), other
+    (ahead,) = rows_of(tree, turn=turn(now=10.0))
+    assert isinstance(ahead, Progress), "a clock that is ahead puts nothing off"
+    lock = os.open(volume / ".gluster-ml/remap/lock", os.O_RDWR)
+    fcntl.lockf(lock, fcntl.LOCK_EX)
+    assert rows_of(tree, turn=turn(now=5000.0)) == [Elsewhere()]
+    os.close(lock)
+    kept = (volume / ".gluster-ml/remap").stat()
+    assert (kept.st_uid, stat.S_IMODE(kept.st_mode)) == (0, 0o700)
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"what": "w", "time": 999, "host": "x", "counts": {}}',
+        b'{"what": "w", "time": "now", "host": "x", "counts": {}}',
+        b"\xff" * 9000,
+    ],
+)
+def test_a_note_that_is_none_puts_nothing_off(volume: Path, note: bytes) -> None:
+    (volume / ".gluster-ml/remap").mkdir(parents=True)
+    (volume / ".gluster-ml/remap/done").write_bytes(note)
+    (row,) = rows_of(Tree(str(volume), None, 0), turn=turn())
+    assert isinstance(row, Progress)
+    assert row.whole
+
+
+def test_a_forged_directory_of_the_agent_s_is_not_used(volume: Path, tmp_path: Path) -> None:
+    """A user who may write at the root was there before the agent."""
+    for forged in ("link", "theirs", "file"):
+        base = volume / ".gluster-ml"
+        if forged == "link":
+            base.symlink_to(tmp_path)
+        elif forged == "theirs":
+            base.mkdir()
+            os.chown(base, 53001, 53001)
+        else:
+            base.touch()
+        (problem,) = rows_of(Tree(str(volume), None, 0), turn=turn())
+        assert isinstance(problem, Problem)
+        assert ".gluster-ml" in problem.why
+        if base.is_dir() and not base.is_symlink():
+            base.rmdir()
+        else:
+            base.unlink()
+    assert list(tmp_path.iterdir()) == [volume]
 
 
 def command(*arguments: str, config: Path) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent.health.identities import SHOWN, lines
 from agent.health.report import exit_code, status_text
-from agent.model import IdentitiesState, IdentitiesStatus
+from agent.model import IdentitiesState, IdentitiesStatus, RemapState, RemapStatus
 from tests.unit.health.samples import HEALTHY, IDENTITIES, NOW, agent_status
 
 
@@ -38,3 +38,15 @@ def test_more_than_a_screen_takes_is_counted() -> None:
     many = replace(IDENTITIES, missing=tuple(f"user u{n}" for n in range(100)))
     told = list(lines(many))
     assert told[-1].strip() == f"{103 - SHOWN} more: gluster-ml-agent ids check"
+
+
+def test_where_the_search_for_old_ids_stands() -> None:
+    found = RemapStatus(RemapState.WALKING, "enforce", 120, 12, 10, problems=("a/b: is odd",))
+    text = status_text(agent_status(replace(HEALTHY, remap=found)), NOW)
+    assert (
+        "  old ids  120 files looked at, 12 with an old id, 10 changed so far\n"
+        "           a/b: is odd\n" in text
+    )
+    done = RemapStatus(RemapState.DONE, "report", 120, 12, ended=NOW, host="gpu-3")
+    text = status_text(agent_status(replace(HEALTHY, remap=done)), NOW)
+    assert "  old ids  120 files looked at, 12 with an old id, by gpu-3\n" in text

@@ -22,6 +22,8 @@ from agent.model import (
     IdentitiesStatus,
     MountStatus,
     ProcessId,
+    RemapState,
+    RemapStatus,
 )
 from tests.unit.health.samples import HEALTHY, HUNG, IDENTITIES, NOW, agent_status, config
 
@@ -54,6 +56,21 @@ def test_names_of_the_contract() -> None:
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     status = agent_status(HUNG, HEALTHY)
+    statusfile.write(tmp_path, status)
+    assert statusfile.read(tmp_path) == status
+
+
+@pytest.mark.parametrize(
+    "remap",
+    [
+        RemapStatus(RemapState.WALKING, "enforce", 10, 9, 8, 1, problems=("a: odd",)),
+        RemapStatus(RemapState.DONE, "report", 10, 9, ended=NOW, host="gpu-3"),
+    ],
+)
+def test_where_the_search_for_old_ids_stands_is_read_back(
+    tmp_path: Path, remap: RemapStatus
+) -> None:
+    status = agent_status(replace(HEALTHY, remap=remap))
     statusfile.write(tmp_path, status)
     assert statusfile.read(tmp_path) == status
 
