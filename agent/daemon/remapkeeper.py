@@ -27,8 +27,8 @@ HELD = 3600.0
 """Seconds until a host looks again whether the one that walks is done."""
 RETRY = 300.0
 """Seconds after a walk that failed, twice as many each time, up to EVERY."""
-MARKED = 5.0
-"""Seconds between the places that are remembered for an agent that starts later."""
+MARKED = 2.0
+"""Seconds between the places that are told, and remembered for an agent that starts later."""
 THREADS = 2
 MOST = 100
 """Problems that are told of one walk."""
@@ -139,8 +139,7 @@ class RemapKeeper:
                         self._advance(row, mark)
                         if row.whole:
                             return self._done()
-                self._save(turn.what, row)
-                self.tell()
+                self._mark(turn.what, row)
                 if not self._allowed.is_set():
                     self.status = replace(self.status, state=RemapState.PENDING)
                     return 0.0
@@ -163,14 +162,15 @@ class RemapKeeper:
             line = f"{row.path or '/'}: {row.why}"
             self.status = replace(self.status, problems=(*self.status.problems, line))
 
-    def _save(self, what: str, row: Row) -> None:
-        """The place to go on from after a crash."""
+    def _mark(self, what: str, row: Row) -> None:
+        """Tell the place, and keep it to go on from after a crash."""
         now = self._edges.monotonic()
         if isinstance(row, Progress) and now - self._marked_at >= MARKED:
             self._marked_at = now
             done = self.status
             mark = Bookmark(row.at, done.looked, done.matched, done.changed)
             self._means.bookmarks.save(self._mount, what, mark)
+            self.tell()
 
     def _elsewhere(self, row: Elsewhere) -> float:
         self._failures = 0

@@ -157,3 +157,27 @@ def test_an_id_that_is_somebody_here_is_left(standing: Volume, mounted: Client) 
         assert [entry.event for entry in agent.entries("remap-left")] == ["remap-left"]
     finally:
         agent.stop()
+
+
+def test_the_sandbox_of_the_unit_leaves_it_all_it_needs(standing: Volume, agent: Agent) -> None:
+    """Owner, mode and ACL of files in another user's closed directory."""
+    options = config(standing.name, options="{acl: true}")
+    agent.begin(options)
+    machine = agent.machine
+    machine.run(["mkdir", "-m", "0700", f"{M}/tree"])
+    machine.run(["sh", "-c", f"echo > {M}/tree/mine; echo > {M}/tree/theirs"])
+    machine.run(["chown", "-R", "51001:51002", f"{M}/tree"])
+    machine.run(["chmod", "6755", f"{M}/tree/mine"])
+    machine.run(["chown", "0:0", f"{M}/tree/theirs"])
+    acl = f"import os, sys; sys.path[:0] = [{str(TREE.parent)!r}]; import remap_tree as t; "
+    set_it = f"os.setxattr('{M}/tree/theirs', t.ACL, t.acl(t.OLD))"
+    machine.run(["python3", "-c", acl + set_it])
+    agent.configure(options + REMAP.format(mode="enforce"))
+    done = await_state(agent, "enforce", "done", "failed")
+    assert (done["state"], done["changed"], done["problems"]) == ("done", 3, [])
+    shown = machine.run(["stat", "-c", "%u:%g %a", f"{M}/tree", f"{M}/tree/mine"]).stdout
+    assert shown == "52001:52002 700\n52001:52002 6755\n"
+    machine.run(
+        ["python3", "-c", acl + f"assert os.getxattr('{M}/tree/theirs', t.ACL) == t.acl(t.NEW)"]
+    )
+    machine.run(["rm", "-rf", f"{M}/tree"])
