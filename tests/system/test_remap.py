@@ -19,6 +19,8 @@ from tests.system import remap_tree
 from tests.system.agents import CONFIG, Agent, QuickAgent, config
 
 M = "/mnt/a"
+NOTE = f"{M}/.gluster-ml/remap"
+"""Who did what, on the volume: a later test would be told that all is done."""
 TREE = Path(remap_tree.__file__)
 MAP = """\
 identities:
@@ -33,7 +35,7 @@ def mounted(standing: Volume, client: Client) -> Iterator[Client]:
     client.mount(f"node1:/{standing.name}", M, ["acl"])
     client.write(CONFIG, config(standing.name) + MAP)
     yield client
-    client.run(["rm", "-rf", f"{M}/tree"])
+    client.run(["rm", "-rf", f"{M}/tree", NOTE])
     client.release()
 
 
@@ -180,4 +182,4 @@ def test_the_sandbox_of_the_unit_leaves_it_all_it_needs(standing: Volume, agent:
     machine.run(
         ["python3", "-c", acl + f"assert os.getxattr('{M}/tree/theirs', t.ACL) == t.acl(t.NEW)"]
     )
-    machine.run(["rm", "-rf", f"{M}/tree"])
+    machine.run(["rm", "-rf", f"{M}/tree", NOTE])
