@@ -1,5 +1,6 @@
 """The map of users and groups, on a real host with systemd, in the sandbox of the shipped unit."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -20,6 +21,12 @@ identities:
     carol: {{uid: 20003, group: ml}}
     dave: {{uid: 20004, group: ml}}
     erin: {{uid: 20005, group: taken}}
+"""
+SILENT = """
+import signal, socket
+listener = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+listener.bind(("127.0.0.1", 53))
+signal.pause()
 """
 NO_MOUNTS = "mounts: {}\n"
 
@@ -124,13 +131,14 @@ def test_who_holds_the_lock_of_the_files_delays_it(host: Host, bare_agent: UnitA
 def test_a_name_service_that_hangs_holds_up_nothing_else(
     host: Host, bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
-    """glibc's own db service, whose file is a pipe that nobody writes to: each look-up hangs."""
-    host.run(["mkdir", "-p", "/var/lib/misc"])
-    host.run(["mkfifo", "/var/lib/misc/group.db"])
-    host.run(["sed", "-i", "s/^group:.*/group: files db/", "/etc/nsswitch.conf"])
+    """glibc's Hesiod, a directory in the DNS, whose server takes each question and is silent."""
+    host.write("/etc/hesiod.conf", "lhs=.ns\nrhs=.example\n")
+    host.write("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
+    silent = host.popen(["python3", "-c", SILENT])
+    host.run(["sed", "-i", "s/^group:.*/group: files hesiod/", "/etc/nsswitch.conf"])
     try:
-        hung = host.run(["timeout", "3", "getent", "group", "ml"], check=False)
-        assert hung.returncode == 124, "the name service hangs"
+        asked = ["timeout", "3", "getent", "group", "ml"]
+        until(lambda: host.run(asked, check=False).returncode == 124, 60, "name service hangs")
         bare_agent.begin(config(shared_volume.name) + MAP.format(missing="create"))
         await_state(bare_agent, "unknown")
         assert bare_agent.verdict() == "healthy"
@@ -138,8 +146,10 @@ def test_a_name_service_that_hangs_holds_up_nothing_else(
         assert entry(host, "passwd", "alice") == ""
         assert bare_agent.command("ids", "check").returncode == exits.UNASKED
     finally:
-        host.run(["rm", "-f", "/var/lib/misc/group.db"])
         host.run(["cp", "-a", "/root/before/nsswitch.conf", "/etc/nsswitch.conf"])
+        host.run(["rm", "/etc/hesiod.conf", "/etc/resolv.conf"])
+        silent.send_signal(signal.SIGKILL)
+        silent.wait(30)
     until(lambda: state(bare_agent) == "settled", 120, "it was asked again")
     assert entry(host, "passwd", "alice").startswith("alice:x:20001:20000:")
     bare_agent.stop()
