@@ -1,7 +1,7 @@
-"""Makes a tree of 10,000 files with owners of all kinds, or compares it with what it must become.
+"""Makes a tree of files with owners of all kinds, or compares it with what it must become.
 
-Runs inside a machine of the lab: `make DIRECTORY` or `check DIRECTORY`. Which file is whose follows
-from its number, so that the check needs no memory of what was made.
+Runs inside a machine of the lab: `make DIRECTORY FILES` or `check DIRECTORY FILES`. Which file is
+whose follows from its number, so that the check needs no memory of what was made.
 """
 
 import json
@@ -9,8 +9,10 @@ import os
 import stat
 import struct
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
-FILES, FOLDERS = 10_000, 100
+FOLDERS = 100
+THREADS = 8
 OLD, OLD_GROUP, NEW, NEW_GROUP = 51001, 51002, 52001, 52002
 ACL = "system.posix_acl_access"
 
@@ -52,42 +54,49 @@ def path(top: str, number: int) -> str:
     return f"{top}/d{number % FOLDERS}/f{number}"
 
 
-def make(top: str) -> dict[str, int]:
+def make(top: str, files: int) -> dict[str, int]:
     os.mkdir(top)
     for folder in range(FOLDERS):
         os.mkdir(f"{top}/d{folder}")
-    for number in range(FILES):
-        name = path(top, number)
-        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
-        if owner(number) != (0, 0):
-            os.chown(name, *owner(number))
-        if mode(number) != 0o644:
-            os.chmod(name, mode(number))
-        if listed(number):
-            os.setxattr(name, ACL, acl(OLD))
-    return {"files": FILES, "old": sum(map(concerned, range(FILES)))}
+    with ThreadPoolExecutor(THREADS) as threads:
+        list(threads.map(lambda number: make_one(path(top, number), number), range(files)))
+    return {"files": files, "old": sum(map(concerned, range(files)))}
 
 
-def check(top: str) -> dict[str, int]:
+def make_one(name: str, number: int) -> None:
+    os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644))
+    if owner(number) != (0, 0):
+        os.chown(name, *owner(number))
+    if mode(number) != 0o644:
+        os.chmod(name, mode(number))
+    if listed(number):
+        os.setxattr(name, ACL, acl(OLD))
+
+
+def check(top: str, files: int) -> dict[str, int]:
     """old, new: files that are wholly so; wrong: any other way, mode and ACL included."""
     counts = {"old": 0, "new": 0, "wrong": 0}
-    for number in range(FILES):
-        found = os.lstat(path(top, number))
-        ids = (found.st_uid, found.st_gid)
-        uid, gid = owner(number)
-        after = (NEW if uid == OLD else uid, NEW_GROUP if gid == OLD_GROUP else gid)
-        given = os.getxattr(path(top, number), ACL) if listed(number) else b""
-        right_mode = listed(number) or stat.S_IMODE(found.st_mode) == mode(number)
-        if not concerned(number):
-            counts["wrong"] += ids != (uid, gid) or not right_mode
-        elif ids == (uid, gid) and given in (b"", acl(OLD)) and right_mode:
-            counts["old"] += 1
-        elif ids == after and given in (b"", acl(NEW)) and right_mode:
-            counts["new"] += 1
-        else:
-            counts["wrong"] += 1
+    with ThreadPoolExecutor(THREADS) as threads:
+        for said in threads.map(lambda number: check_one(path(top, number), number), range(files)):
+            if said:
+                counts[said] += 1
     return counts
 
 
+def check_one(name: str, number: int) -> str:
+    """ "" for a file that is to stay as it is, and has."""
+    found = os.lstat(name)
+    ids = (found.st_uid, found.st_gid)
+    uid, gid = owner(number)
+    after = (NEW if uid == OLD else uid, NEW_GROUP if gid == OLD_GROUP else gid)
+    given = os.getxattr(name, ACL) if listed(number) else b""
+    right_mode = listed(number) or stat.S_IMODE(found.st_mode) == mode(number)
+    if not concerned(number):
+        return "" if ids == (uid, gid) and right_mode else "wrong"
+    if ids == (uid, gid) and given in (b"", acl(OLD)) and right_mode:
+        return "old"
+    return "new" if ids == after and given in (b"", acl(NEW)) and right_mode else "wrong"
+
+
 if __name__ == "__main__":
-    print(json.dumps({"make": make, "check": check}[sys.argv[1]](sys.argv[2])))
+    print(json.dumps({"make": make, "check": check}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))))
