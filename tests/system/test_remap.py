@@ -22,7 +22,7 @@ from tests.system.agents import CONFIG, Agent, QuickAgent, config
 M = "/mnt/a"
 NOTE = f"{M}/.gluster-ml/remap"
 """Who did what, on the volume: a later test would be told that all is done."""
-FEW = 2000
+FEW = 6000
 TREE = Path(remap_tree.__file__)
 MAP = """\
 identities:

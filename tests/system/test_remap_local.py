@@ -340,12 +340,13 @@ def test_one_host_at_a_time_and_none_again_so_soon(volume: Path) -> None:
     (first,) = rows_of(tree, turn=turn())
     assert isinstance(first, Progress)
     assert (first.whole, first.changed) == (True, 1)
-    for when in (1000.0, 1099.0):
+    for when in (1060.0, 1099.0):
         (again,) = rows_of(tree, turn=turn(now=when, host="there"))
         assert isinstance(again, Elsewhere)
         assert again.counts is not None
-        assert (again.host, again.time, again.counts.changed) == ("here", 1000.0, 1)
-    for other in (turn(now=1100.0), turn(what="other"), turn(now=1050.0)):
+        assert (again.host, again.counts.changed) == ("here", 1)
+        assert 1000.0 <= again.time < 1060.0
+    for other in (turn(now=1200.0), turn(what="other"), turn(now=1150.0)):
         (row,) = rows_of(tree, turn=other)
         assert isinstance(row, Progress), other
     (ahead,) = rows_of(tree, turn=turn(now=10.0))
