@@ -59,6 +59,15 @@ class Event(Enum):
     PAUSED = ("paused", "2f03e0ae7e9542948ea869a6fc0dbddb", Priority.NOTICE)
     RESUMED = ("resumed", "8b33b155c6c641638843f78b77587222", Priority.NOTICE)
     WORKER_ABANDONED = ("worker-abandoned", "bb811e3994c3474d9b7b4d705fbb4fc0", Priority.WARNING)
+    IDENTITY_CREATED = ("identity-created", "226ed46cc30a442786660ba08c6d3410", Priority.NOTICE)
+    IDENTITY_MISSING = ("identity-missing", "da6c1c83f2e1484ebacdc9523a4f0734", Priority.WARNING)
+    IDENTITY_CONFLICT = ("identity-conflict", "19274b2419bf4ff3a4f925d582ad9c45", Priority.WARNING)
+    IDENTITY_FAILED = ("identity-failed", "3bc75e2b3d594827b080ba19f5ffba81", Priority.WARNING)
+    IDENTITY_UNKNOWN = ("identity-unknown", "65c40ee7e11e415c951eb4ea75ffa828", Priority.WARNING)
+    IDENTITIES_SETTLED = ("identities-settled", "617a765c4f974e8c8e44c3ae349e40aa", Priority.NOTICE)
+    REMAP_DONE = ("remap-done", "dd6c7b30f73040e3b65f8f336d9da8d3", Priority.NOTICE)
+    REMAP_LEFT = ("remap-left", "d886c5c45bc8402bb0ff10c568c51361", Priority.WARNING)
+    REMAP_FAILED = ("remap-failed", "809da4ea724347ae8a800dd0166b3f52", Priority.WARNING)
     INTERNAL_ERROR = ("internal-error", "1c65f6cc41634f42959b0b3c3e870041", Priority.ERROR)
 
     def __init__(self, word: str, message_id: str, priority: Priority) -> None:

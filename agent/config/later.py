@@ -15,7 +15,6 @@ NAME = "NAME"
 
 LATER: tuple[tuple[str, ...], ...] = (
     ("mounts", NAME, "retention"),
-    ("identities",),
     ("health", "metrics"),
 )
 """From the top of the file."""

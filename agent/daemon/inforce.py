@@ -41,6 +41,11 @@ class InForce:
         self._errors: tuple[str, ...] = ()
         self._seen = ""
 
+    @property
+    def is_last_good(self) -> bool:
+        """Whether what is in force is not what the file says: nothing is to be lost by it."""
+        return self._state is ConfigState.LAST_GOOD
+
     def start(self) -> bool:
         """The first look: where the file is of no use, the last good one serves.
 

@@ -10,6 +10,7 @@ from typing import Any
 from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
 from agent.config.schema import MountConfig
+from agent.daemon.workview import work_view
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health.text import plural
@@ -18,12 +19,9 @@ from agent.layout.declared import declared, fingerprint
 from agent.layout.seen import OddNames, Turn
 from agent.layout.turns import Decision, decide
 from agent.model import LayoutState, LayoutStatus, MountEntry
-from agent.mounts import clientlog
 from agent.mounts.edges import Edges
-from agent.mounts.options import render
-from agent.mounts.servers import order
 from agent.system.mountinfo import layers_at
-from agent.system.workmount import WorkMounts, true_view
+from agent.system.workmount import WorkMounts
 
 EVERY = 3600.0
 """Seconds from one pass to the next, a quarter more or less by chance."""
@@ -167,11 +165,8 @@ class LayoutKeeper:
     async def _pass(self, *, routine: bool) -> Outcome:
         """Through a mount of its own. Raises AgentError, OSError."""
         mount = self.subject.mount
-        contacts = await self._edges.servers.race(mount.servers, mount.port)
-        view = mount.model_copy(update={"options": true_view(mount.volume_name, mount.options)})
-        log = clientlog.choose(self._edges.log_dir, f"{self.subject.name}.layout", mount)
-        source, options = render(view, order(mount.servers, contacts), log.option)
-        async with self._work.mounted(f"layout-{self.subject.name}", source, options) as entry:
+        name = self.subject.name
+        async with work_view(self._edges, self._work, "layout", name, mount) as entry:
             for _ in range(HELD_TRIES):
                 work = Pass(
                     self.subject.layout,

@@ -15,9 +15,11 @@ from agent.health.report import status_sentence
 from agent.model import (
     AgentStatus,
     ConfigStatus,
+    IdentitiesStatus,
     LayoutStatus,
     MountStatus,
     ProcessId,
+    RemapStatus,
     Verdict,
 )
 
@@ -49,7 +51,9 @@ class Reporting:
         self._mounts: dict[str, MountStatus] = {}
         self._configs: dict[str, MountConfig] = {}
         self._config_status: ConfigStatus | None = None
+        self._identities: IdentitiesStatus | None = None
         self._layouts: dict[str, LayoutStatus] = {}
+        self._remaps: dict[str, RemapStatus] = {}
         self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
         self._write_failed = ""
@@ -65,6 +69,13 @@ class Reporting:
             self._layouts[name] = status
         self._dirty.set()
 
+    def remapped(self, name: str, status: RemapStatus | None) -> None:
+        """Where the search for old ids on a mount stands; None: there are none to look for."""
+        self._remaps.pop(name, None)
+        if status is not None:
+            self._remaps[name] = status
+        self._dirty.set()
+
     def changed(self, status: MountStatus) -> None:
         """The newest status of a mount; written soon if it says something new."""
         for listener in self._listeners:
@@ -77,6 +88,12 @@ class Reporting:
     def gone(self, name: str) -> None:
         """A mount is no longer looked after, or bears another name."""
         if self._mounts.pop(name, None) is not None:
+            self._dirty.set()
+
+    def identities(self, status: IdentitiesStatus | None) -> None:
+        """How the host's users and groups stand to the map; None: there is none."""
+        if status != self._identities:
+            self._identities = status
             self._dirty.set()
 
     def configured(self, config: Config, status: ConfigStatus) -> None:
@@ -105,6 +122,7 @@ class Reporting:
             self._config_status,
             mounts,
             self._unjudged(),
+            self._identities,
         )
         try:
             statusfile.write(self._runtime_dir, status)
@@ -151,8 +169,13 @@ class Reporting:
             obstacles=status.obstacles,
             port=config.port if config else GLUSTERD_PORT,
         )
-        layout = None if status.removing else self._layouts.get(status.name)
-        return replace(status, advice=advice.advise(situation), layout=layout)
+        work = status.name if not status.removing else ""
+        return replace(
+            status,
+            advice=advice.advise(situation),
+            layout=self._layouts.get(work),
+            remap=self._remaps.get(work),
+        )
 
 
 def _news(status: MountStatus) -> MountStatus:

@@ -1,10 +1,10 @@
 """The agent's status as text for people: `status` and systemd's status line. Pure."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
-from agent.health.text import clean, clock, duration, plural, size
+from agent.health import identities
+from agent.health.text import clean, clock, duration, plural, size, wrapped
 from agent.model import (
     UNKNOWN,
     AgentStatus,
@@ -17,7 +17,6 @@ from agent.model import (
     Verdict,
 )
 
-WIDTH = 80
 MAX_SENTENCE = 300
 MAX_NAMED = 3
 """Mounts named one by one in the status sentence."""
@@ -30,7 +29,7 @@ MAX_FINDINGS = 10
 CRITICAL = 2
 """The exit code of `status` where a mount is critical: it outweighs UNKNOWN."""
 
-_LABEL = 11
+_LABEL = identities.LABEL
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
 _PLAIN = "\x1b[0m"
@@ -111,6 +110,8 @@ def status_text(
     lines += _config_lines(status.config)
     for mount in mounts:
         lines += ["", *_block(mount, now, zone, colour=colour)]
+    if only is None and status.identities is not None:
+        lines += identities.lines(status.identities)
     return "\n".join(lines) + "\n"
 
 
@@ -155,11 +156,11 @@ def _config_lines(config: ConfigStatus) -> Iterator[str]:
         return
     sentence = _config_sentence(config)
     if sentence:
-        yield from _wrapped(sentence[0], "", "")
+        yield from wrapped(sentence[0], "", "")
     for line in config.errors:
-        yield from _wrapped(line, "  ", "      ")
+        yield from wrapped(line, "  ", "      ")
     for line in config.warnings:
-        yield from _wrapped(f"warning: {line}", "  ", "      ")
+        yield from wrapped(f"warning: {line}", "  ", "      ")
 
 
 def _block(mount: MountStatus, now: float, zone: tzinfo | None, *, colour: bool) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _block(mount: MountStatus, now: float, zone: tzinfo | None, *, colour: bool)
     since = f"since {clock(mount.since, now, zone)} ({duration(now - mount.since)})"
     yield f"{mount.name}: {verdict} {since}"
     for label, text in _facts(mount):
-        yield from _wrapped(text, f"  {label:<{_LABEL - 2}}", " " * _LABEL)
+        yield from wrapped(text, f"  {label:<{_LABEL - 2}}", " " * _LABEL)
 
 
 def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
@@ -189,6 +190,8 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
     if mount.layout is not None:
         yield from _layout(mount.layout)
+    if mount.remap is not None:
+        yield from identities.remapped(mount.remap)
     if mount.recoveries:
         yield "recovery", _recoveries(mount)
     yield from _holders(mount.holders)
@@ -252,14 +255,3 @@ def _verdict_words(mount: MountStatus) -> str:
 
 def _painted(text: str, code: int, *, colour: bool) -> str:
     return f"{_COLOURS[code]}{text}{_PLAIN}" if colour else text
-
-
-def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(
-        clean(text, 2000),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,6 +1,10 @@
 """Text for people and logs: foreign text made harmless, times and sizes made readable."""
 
+import textwrap
 from datetime import UTC, datetime, tzinfo
+
+WIDTH = 80
+"""Columns of what is printed for people."""
 
 
 def clean(text: object, limit: int = 400) -> str:
@@ -73,3 +77,18 @@ def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
     moment = datetime.fromtimestamp(time, UTC).astimezone(zone)
     today = datetime.fromtimestamp(now, UTC).astimezone(zone).date()
     return moment.strftime("%H:%M" if moment.date() == today else "%Y-%m-%d %H:%M")
+
+
+def wrapped(text: str, first: str, rest: str) -> list[str]:
+    """Foreign text as lines of 80 columns; first, rest: what the lines begin with.
+
+    A word longer than that (a path to copy) stays whole.
+    """
+    return textwrap.wrap(
+        clean(text, 2000),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -15,7 +15,8 @@ from collections.abc import Iterator
 
 from agent.worker import channel, mending, place
 from agent.worker.descent import GONE, GivenUpError, ObstacleError, Status, Tree
-from agent.worker.marks import Marks, RefusedError
+from agent.worker.marks import Marks
+from agent.worker.own import RefusedError
 
 _LISTED = 10_000
 """Entries of a directory whose names are looked at."""

@@ -10,7 +10,7 @@ from agent.config.load import load
 from tests.unit.test_documents import commands
 
 SHIPPED = (Path(__file__).parents[3] / "etc/gluster-ml/agent.yaml").read_text()
-NAMES = {"mounts": "model-share", "directories": "checkpoints"}
+NAMES = {"mounts": "model-share", "directories": "checkpoints", "users": "alice"}
 """What the example has where a name of the user's stands, by what holds the names."""
 
 

@@ -191,7 +191,6 @@ BROKEN = [
     ("mounts: {m: }", "1:12: mounts.m: is empty; fill it in, or remove it"),
     ("mounts: {}\nhealth: {log_level: loud}", "2:21: health.log_level: must be debug, info,"),
     ("mounts: {}\nhealth: {metrics: {}}", "2:10: health.metrics: is not supported by this version"),
-    ("mounts: {}\nidentities: {uids: {1001: a}}", "2:1: identities: is not supported by this"),
     (
         mount("retention: {mode: report}"),
         "6:5: mounts.m.retention: is not supported by this version (0.1.0); remove it",

@@ -9,7 +9,7 @@ import pytest
 
 from agent.config.schema import Config, MountConfig
 from agent.daemon.keepers import Keepers, Moves
-from agent.daemon.loop import _write_name
+from agent.daemon.whoami import write_name
 from agent.events import Event
 from agent.model import Client, ClientState, ProcessId, Verdict
 from tests.unit.mounts.world import FINE, OURS, PATH, World, config, until
@@ -92,9 +92,9 @@ def test_a_paused_mount_that_another_takes_the_name_of_stays_untouched(tmp_path:
 
 
 def test_a_state_directory_that_can_not_be_written_stops_no_agent(tmp_path: Path) -> None:
-    assert _write_name(tmp_path / "missing")
-    first = _write_name(tmp_path)
-    assert _write_name(tmp_path) == first
+    assert write_name(tmp_path / "missing")
+    first = write_name(tmp_path)
+    assert write_name(tmp_path) == first
 
 
 def test_the_guard_stays_where_another_volume_takes_the_path(tmp_path: Path) -> None:
