@@ -33,6 +33,7 @@ ASIDE := $(addprefix tests/system/test_,caches.py client_log.py environment.py l
 	layout_hostile.py purge_script.py sandbox.py unit.py unit_trouble.py)
 .PHONY: test
 test: lint types ## all that a commit must pass
+	@echo "Two rows of tests run beside each other, for half an hour; each tells of its parts when they end."
 	$(MAKE) --jobs=2 --output-sync=line about-mounts about-all-else
 
 .PHONY: about-mounts
