@@ -138,6 +138,8 @@ class Job:
 
     def _read_back(self, length: int) -> bytes:
         """The end of the file. A read stops short where a later page can't be had: ask for that."""
+        # From the bricks: the kernel can keep a page of zeros where a write failed half way.
+        os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
         begin = os.fstat(self._file).st_size - length
         found = b""
         while part := os.pread(self._file, length - len(found), begin + len(found)):

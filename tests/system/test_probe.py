@@ -300,8 +300,6 @@ def test_full_bricks(make_volume: Callable[..., Volume], client: Client, driver:
         return driver("probe", path=path, write="host")["write"]
 
     until(lambda: tried()["errno"] == errno.ENOSPC, 60, "writing fails")
-    write = tried()
-    assert write["errno"] == errno.ENOSPC
     for fault in full:
         fault.end()
     until(lambda: tried() == WROTE, 60, "writing works again")

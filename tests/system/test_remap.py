@@ -163,7 +163,9 @@ def test_an_id_that_is_somebody_here_is_left(standing: Volume, mounted: Client) 
         agent.start()
         done = await_state(agent, "enforce", "done")
         assert done["problems"] == ["user 51001 is eve here: its files are left as they are"]
-        assert mounted.run(["stat", "-c", "%u:%g", f"{M}/tree"]).stdout == "51001:52002\n"
+        # This client may know the old group for a second yet.
+        stat = ["stat", "-c", "%u:%g", f"{M}/tree"]
+        until(lambda: mounted.run(stat).stdout == "51001:52002\n", 10, "the group is the new one")
         assert [entry.event for entry in agent.entries("remap-left")] == ["remap-left"]
     finally:
         agent.stop()
