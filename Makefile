@@ -27,8 +27,24 @@ $(VENV)/.ready: pyproject.toml requirements.txt
 .PHONY: venv
 venv: packages $(VENV)/.ready ## .venv with the agent and the tools for its tests
 
+# The tests in the lab wait more than they work, so two rows of them run beside each other: about
+# mounts, and about all else.
+ASIDE := $(addprefix tests/system/test_,caches.py client_log.py environment.py layout.py \
+	layout_hostile.py purge_script.py sandbox.py unit.py unit_trouble.py)
 .PHONY: test
-test: lint types unit lab test-package ## all that a commit must pass
+test: lint types ## all that a commit must pass
+	@echo "Two rows of tests run beside each other, for half an hour; each tells of its parts when they end."
+	$(MAKE) --jobs=2 --output-sync=line about-mounts about-all-else
+
+.PHONY: about-mounts
+about-mounts: venv
+	$(PYTEST) tests/system $(ASIDE:%=--ignore=%)
+
+.PHONY: about-all-else
+about-all-else: venv deb
+	$(PYTEST) tests/unit
+	$(PYTEST) tests/package --package build/deb/$(RUNNING)/*.deb
+	$(PYTEST) $(ASIDE) tests/lab
 
 .PHONY: lint
 lint: venv ## ruff, and the floors of the house
@@ -45,8 +61,15 @@ unit: venv ## tests without a cluster
 	$(PYTEST) tests/unit
 
 .PHONY: lab
-lab: venv ## tests on a real cluster, with real systemd hosts
-	$(PYTEST) tests/lab tests/system
+lab: facts system ## tests on a real cluster, with real systemd hosts
+
+.PHONY: facts
+facts: venv ## the lab's own tests, and what GlusterFS, FUSE and systemd really do
+	$(PYTEST) tests/lab
+
+.PHONY: system
+system: venv ## the whole behaviour of the agent in the lab
+	$(PYTEST) tests/system
 
 .PHONY: deb
 deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release

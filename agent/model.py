@@ -171,9 +171,90 @@ class Space:
     free: int
 
 
+class RemapState(StrEnum):
+    """What is known of the files with old ids on a volume."""
+
+    PENDING = "pending"
+    WALKING = "walking"
+    ELSEWHERE = "elsewhere"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RemapStatus:
+    """Files with old ids on one volume, by the newest walk of any host.
+
+    mode: report or enforce; looked, matched, changed, failed: as in identities.remap.Progress;
+    ended: when the walk had looked at all, None before; host: who walked, "" for this one;
+    problems: what was left, and why.
+    """
+
+    state: RemapState
+    mode: str
+    looked: int = 0
+    matched: int = 0
+    changed: int = 0
+    failed: int = 0
+    ended: float | None = None
+    host: str = ""
+    problems: tuple[str, ...] = ()
+
+
+class LayoutState(StrEnum):
+    """How far the layout of a mount is."""
+
+    PENDING = "pending"
+    APPLIED = "applied"
+    FINDINGS = "findings"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutStatus:
+    """What is told of a mount's layout.
+
+    looked: when a pass last came to its end. directories: declared ones, and parents of such. made,
+    mended: since the agent started. findings: what is not as declared, or why the pass failed.
+    """
+
+    state: LayoutState
+    directories: int
+    looked: float | None = None
+    made: int = 0
+    mended: int = 0
+    findings: tuple[str, ...] = ()
+
+
+class ObstacleKind(StrEnum):
+    """What stands in the way of a mount: what a server did with a connection, or said to a client.
+
+    SILENT: no answer, or no way there.
+    """
+
+    UNRESOLVABLE = "unresolvable"
+    REFUSED = "refused"
+    SILENT = "silent"
+    NO_VOLUME = "no-volume"
+    NO_BRICK = "no-brick"
+    NOT_ALLOWED = "not-allowed"
+    NO_DIRECTORY = "no-directory"
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What a volfile server put in the way of a mount."""
+
+    kind: ObstacleKind
+    server: str
+
+
 @dataclass(frozen=True, slots=True)
 class MountStatus:
-    """All that is told of one mount, in every output: journal, status.json, terminal, metrics."""
+    """All that is told of one mount, in every output: journal, status.json, terminal, metrics.
+
+    obstacles: what the advice goes by where no server can be mounted from; evidence tells of them.
+    """
 
     name: str
     path: str
@@ -197,6 +278,35 @@ class MountStatus:
     attempts: int = 0
     removing: bool = False
     client_log: str = ""
+    layout: LayoutStatus | None = None
+    obstacles: tuple[Obstacle, ...] = ()
+    remap: RemapStatus | None = None
+
+
+class IdentitiesState(StrEnum):
+    """How the host's users and groups stand to the map of the file."""
+
+    SETTLED = "settled"
+    DIFFERS = "differs"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class IdentitiesStatus:
+    """The map of users and groups on this host; all texts are for people.
+
+    error: why the name service could not be asked; checked: when it last answered, else 0; missing:
+    what the host lacks; failed: what a tool could not create; conflicts: names and numbers that are
+    another's here; crowded: users in more groups than GlusterFS serves.
+    """
+
+    state: IdentitiesState
+    error: str = ""
+    checked: float = 0.0
+    missing: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    conflicts: tuple[str, ...] = ()
+    crowded: tuple[str, ...] = ()
 
 
 class ConfigState(StrEnum):
@@ -227,6 +337,7 @@ class AgentStatus:
     """Everything status.json holds.
 
     unjudged: configured mounts on which there is no verdict yet, by name: the first answer is out.
+    identities: None where the file has no map, or nothing is known yet.
     """
 
     host: str
@@ -236,3 +347,4 @@ class AgentStatus:
     config: ConfigStatus
     mounts: tuple[MountStatus, ...] = field(default=())
     unjudged: tuple[str, ...] = ()
+    identities: IdentitiesStatus | None = None

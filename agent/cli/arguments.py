@@ -4,7 +4,7 @@ import argparse
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from agent import __version__
 from agent.cli import exits
@@ -48,7 +48,8 @@ _WAIT = f"""\
 Return as soon as a job can use a mount, that is, once its verdict is
 {exits.either(v for v in reversed(Verdict) if v.usable)}.
 
-For a job's prolog, or for ExecStartPre= of a unit."""
+For a job's prolog, or for ExecStartPre= of a unit. On a terminal it says
+what it waits for, once that takes more than a second."""
 
 _PAUSE = f"""\
 For maintenance: the agent goes on watching a mount, but does not mount, repair
@@ -68,6 +69,25 @@ or for --env-file of Docker and Podman.
 Login shells have them already. It needs neither root nor the agent, and touches
 no mount. While the file is invalid, what was in force before is printed."""
 
+_IDS = """\
+The users and groups of the file (identities) on this host, and their files on
+the volumes."""
+
+_IDS_CHECK = """\
+Say how this host's users and groups differ from those of the file: who lacks,
+which name or number is another's here, who is in too many groups.
+
+It asks the name service (LDAP and SSSD too) and waits at most 15 seconds. It
+changes nothing, and needs no agent and no root."""
+
+_IDS_REMAP = """\
+Give the files below a directory that belong to an old number to the new one:
+their owner, their group, and the entries of their ACLs. Links are not followed,
+and nothing but the file system of the directory is entered.
+
+It can be interrupted and begun again: what is done is found done. A number that
+this host still knows as somebody's is left. For root; --dry-run changes nothing."""
+
 
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **changes: Any) -> None:
@@ -78,6 +98,10 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(exits.USAGE, f"{self.prog}: {message}; try: {self.prog} --help\n")
+
+
+_Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001  it has no other name
+"""What add_subparsers() returns."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -92,16 +116,8 @@ def parser() -> argparse.ArgumentParser:
     _add_config(top, DEFAULT_CONFIG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    def command(name: str, module: str, help_: str, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(
-            name,
-            help=help_,
-            description=text,
-            epilog=_exit_status(exits.COMMANDS[name]),
-        )
-        added.set_defaults(module=module, command=name)
-        _add_config(added, argparse.SUPPRESS)
-        return added
+    def command(name: str, module: str, help_: str, text: str) -> _Parser:
+        return _add_command(commands, name, module, help_, text)
 
     command("run", "run", f"be the agent; systemd does it: {PROGRAM}.service", _RUN)
     check = command("check", "check", "look for mistakes in a configuration file", _CHECK)
@@ -130,7 +146,47 @@ def parser() -> argparse.ArgumentParser:
         help=f"{', '.join(Form)}; default: {Form.SH}",
     )
     env.add_argument("--mount", metavar="MOUNT", help="of this one only; default: of all")
+    _add_ids(commands)
     return top
+
+
+def _add_ids(commands: _Commands) -> None:
+    ids = commands.add_parser("ids", help="users and groups of the cluster", description=_IDS)
+    _add_config(ids, argparse.SUPPRESS)
+    below = ids.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_command(below, "ids check", "ids_check", "how this host differs from the file", _IDS_CHECK)
+    remap = _add_command(
+        below, "ids remap", "ids_remap", "give files of an old number to the new one", _IDS_REMAP
+    )
+    remap.add_argument(
+        "--from",
+        dest="old",
+        metavar="IDS",
+        required=True,
+        help="old numbers: 1001 of a user, :1001 of a group, 1001:1001 of each",
+    )
+    remap.add_argument(
+        "--to",
+        dest="new",
+        metavar="IDS",
+        required=True,
+        help="new ones likewise, names of the file or numbers: alice, :ml, alice:ml",
+    )
+    remap.add_argument("--dry-run", action="store_true", help="only count")
+    remap.add_argument("path", metavar="PATH", help="a directory, without links on the way to it")
+
+
+def _add_command(to: _Commands, name: str, module: str, help_: str, text: str) -> _Parser:
+    """name: as typed, with the words before it; module: below agent.cli."""
+    added = to.add_parser(
+        name.rpartition(" ")[2],
+        help=help_,
+        description=text,
+        epilog=_exit_status(exits.COMMANDS[name]),
+    )
+    added.set_defaults(module=module, command=name)
+    _add_config(added, argparse.SUPPRESS)
+    return added
 
 
 def _exit_status(codes: Mapping[int, str]) -> str:

@@ -10,6 +10,12 @@ VALID, INVALID = 0, 1
 USABLE, NOT_USABLE, NO_AGENT = 0, 1, 3
 """Of `wait`."""
 
+AS_MAPPED, DIFFERS, UNASKED = 0, 1, 3
+"""Of `ids check`."""
+
+REMAPPED = 0
+"""Of `ids remap`."""
+
 FAILED = 1
 """Of every command that could not do what it is for, but `status`."""
 
@@ -51,6 +57,15 @@ COMMANDS: dict[str, dict[int, str]] = {
     "env": {
         0: "the environment is printed, be it empty",
         FAILED: "no mount has that name, or there is no valid configuration and none was in force",
+    },
+    "ids check": {
+        AS_MAPPED: "all users and groups of the file are on this host, as numbered there",
+        DIFFERS: "they are not, or the file is not valid",
+        UNASKED: "the name service does not answer",
+    },
+    "ids remap": {
+        REMAPPED: "no file has an old id any more; with --dry-run: they are counted",
+        FAILED: "some have, or it could not be begun; stderr says which and why",
     },
 }
 """By command: what each of its own exit codes means."""

@@ -2,6 +2,7 @@
 
 import argparse
 import enum
+import re
 import sys
 import time
 from pathlib import Path
@@ -28,6 +29,10 @@ NAME_GRACE = 10.0
 """Seconds that a running agent has to take up a mount that was only just configured."""
 
 
+SILENCE = 1.0
+"""Seconds after which a terminal is told what is waited for."""
+
+
 class Outcome(enum.IntEnum):
     """What a look found; the value is the exit code if it stays so."""
 
@@ -38,18 +43,34 @@ class Outcome(enum.IntEnum):
 
 def execute(args: argparse.Namespace) -> int:
     """0 usable, 1 not in time or no such mount, 3 no agent."""
-    waiter = Waiter(args.runtime_dir, args.mount)
+    waiter = Waiter(args.runtime_dir, args.mount, Teller(terminal=sys.stderr.isatty()))
     outcome = waiter.wait(args.timeout)
     if outcome is not Outcome.USABLE:
         print(f"gluster-ml-agent: {clean(waiter.reason, 1000)}", file=sys.stderr)
     return outcome
 
 
+class Teller:
+    """Tells whoever sits at a terminal what is waited for, and again when that changes."""
+
+    def __init__(self, *, terminal: bool) -> None:
+        self._terminal = terminal
+        self._told = ""
+
+    def tell(self, reason: str) -> None:
+        """One line on stderr, unless only a number differs: seconds that count up."""
+        kind = re.sub(r"\d+", "", reason)
+        if self._terminal and kind != self._told:
+            self._told = kind
+            print(f"gluster-ml-agent: waiting: {clean(reason, 1000)}", file=sys.stderr, flush=True)
+
+
 class Waiter:
     """Looks for one mount in status.json. reason: why the last look didn't find it usable."""
 
-    def __init__(self, runtime_dir: Path, name: str) -> None:
+    def __init__(self, runtime_dir: Path, name: str, teller: Teller) -> None:
         self._runtime_dir = runtime_dir
+        self._teller = teller
         self._name = name
         self._version: tuple[int, int] | None = None
         self._status: AgentStatus | None = None
@@ -75,7 +96,14 @@ class Waiter:
             left = POLL if timeout is None else timeout - (now - start)
             if min(left, patience) <= 0:
                 return outcome
+            if now - start >= SILENCE:
+                self._teller.tell(self._waited_for(outcome))
             time.sleep(min(POLL, left, patience))
+
+    def _waited_for(self, outcome: Outcome) -> str:
+        if self._known or outcome is Outcome.NO_AGENT:
+            return self.reason
+        return f"{self.reason}; up to {NAME_GRACE:g} s, as the file may only just have been saved"
 
     def look(self) -> Outcome:
         """One look, without waiting."""

@@ -21,7 +21,7 @@ _Found = list[tuple[Place, str]]
 class UserConfig(Strict):
     """One user. group: the primary one; groups: the others, each once; all are names of the map."""
 
-    uid: Annotated[Id, Field(description="The user's number.", json_schema_extra=_ID)]
+    uid: Annotated[Id, Field(description="The user's number on every host.", json_schema_extra=_ID)]
     group: Annotated[str, Field(description="The user's primary group, of identities.groups.")]
     groups: Annotated[
         tuple[str, ...],

@@ -14,9 +14,7 @@ NAME = "NAME"
 """Stands for any name of the user's."""
 
 LATER: tuple[tuple[str, ...], ...] = (
-    ("mounts", NAME, "layout"),
     ("mounts", NAME, "retention"),
-    ("identities",),
     ("health", "metrics"),
 )
 """From the top of the file."""

@@ -68,12 +68,18 @@ class DirectoryDefaults(Strict):
     owner: Annotated[
         Account,
         BeforeValidator(account),
-        Field(description="Who owns a directory.", json_schema_extra=_ACCOUNT),
+        Field(
+            description="Who owns a directory, where it does not say so itself.",
+            json_schema_extra=_ACCOUNT,
+        ),
     ] = ROOT
     group: Annotated[
         Account,
         BeforeValidator(account),
-        Field(description="The group of a directory.", json_schema_extra=_ACCOUNT),
+        Field(
+            description="The group of a directory, where it does not say so itself.",
+            json_schema_extra=_ACCOUNT,
+        ),
     ] = ROOT
     mode: Annotated[
         int,
@@ -101,22 +107,25 @@ class DirectoryConfig(Strict):
     owner: Annotated[
         Account | None,
         BeforeValidator(account),
-        Field(description="Who owns this one.", json_schema_extra=_ACCOUNT),
+        Field(description="Who owns this directory.", json_schema_extra=_ACCOUNT),
     ] = None
     group: Annotated[
         Account | None,
         BeforeValidator(account),
-        Field(description="The group of this one.", json_schema_extra=_ACCOUNT),
+        Field(description="The group of this directory.", json_schema_extra=_ACCOUNT),
     ] = None
     mode: Annotated[
         int | None,
         BeforeValidator(octal_mode),
-        Field(description="The mode of this one.", json_schema_extra=_OCTAL),
+        Field(description="The mode of this directory.", json_schema_extra=_OCTAL),
     ] = None
     acl: Annotated[
         tuple[AclEntry, ...] | None,
         BeforeValidator(entries),
-        Field(description="The ACL entries of this one; [] for none.", json_schema_extra=_ENTRIES),
+        Field(
+            description="The ACL entries of this directory; [] leaves its ACLs alone.",
+            json_schema_extra=_ENTRIES,
+        ),
     ] = None
 
 

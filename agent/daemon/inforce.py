@@ -1,5 +1,6 @@
 """Which configuration is in force: a valid file whole, else what was in force before."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from agent.config import lastgood
@@ -39,6 +40,11 @@ class InForce:
         self._warnings: tuple[str, ...] = ()
         self._errors: tuple[str, ...] = ()
         self._seen = ""
+
+    @property
+    def is_last_good(self) -> bool:
+        """Whether what is in force is not what the file says: nothing is to be lost by it."""
+        return self._state is ConfigState.LAST_GOOD
 
     def start(self) -> bool:
         """The first look: where the file is of no use, the last good one serves.
@@ -93,7 +99,7 @@ class InForce:
     def _accepted(self, loaded: Loaded, changes: tuple[Change, ...]) -> None:
         for line in loaded.warning_lines:
             self._tell(Event.CONFIG_WARNING, line)
-        said = "; ".join(map(_words, changes)) or "no mount changes"
+        said = "; ".join(told(changes)) or "no mount changes"
         if not self._fingerprint:
             said = f"mounts {', '.join(loaded.config.mounts) or 'none'}"
         self._tell(Event.CONFIG_ACCEPTED, f"{self._path} is in force: {said}")
@@ -125,6 +131,19 @@ class InForce:
             self._state, self._path, self._errors, self._warnings, self._fingerprint, self._seen
         )
         self._reporting.configured(self.config, status)
+
+
+def told(changes: tuple[Change, ...]) -> Iterator[str]:
+    """Each in words; a volume that takes another's path is one change to whoever made it."""
+    taken_out = {change.mount.path: change for change in changes if isinstance(change, Removed)}
+    new = {change.mount.path: change for change in changes if isinstance(change, Added)}
+    for change in changes:
+        if isinstance(change, Added) and (old := taken_out.get(change.mount.path)):
+            was = "" if change.name == old.name else f" (before: {old.name})"
+            volumes = f"{old.mount.volume} -> {change.mount.volume}"
+            yield f"{change.name}{was}: another volume, {volumes}, when the old one is idle"
+        elif not (isinstance(change, Removed) and change.mount.path in new):
+            yield _words(change)
 
 
 def _words(change: Change) -> str:

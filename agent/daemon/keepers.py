@@ -155,9 +155,13 @@ def _distinct(wanted: Collection[Settings]) -> list[Settings]:
         replace(
             each,
             name=f"{each.name}{REMOVED}" if each.name in names else each.name,
-            keep_guard=each.wanted.path in paths,
+            replaced=each.wanted.path in paths,
         )
         for each in wanted
         if each.config is None
     ]
-    return leaving + staying
+    before = [(each.wanted.path, each.wanted.full_volume) for each in leaving]
+    return leaving + [
+        replace(each, replaces=tuple(v for path, v in before if path == each.wanted.path))
+        for each in staying
+    ]

@@ -2,21 +2,22 @@
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import random
-import secrets
 import signal
 import socket
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import agent
 from agent.config.schema import Config
 from agent.config.watch import watch_directory, watch_file
+from agent.daemon import whoami
 from agent.daemon.inforce import InForce
 from agent.daemon.keepers import Keepers, Moves
+from agent.daemon.layouts import Layouts
+from agent.daemon.remapkeeper import Means
+from agent.daemon.remaps import Remaps
 from agent.daemon.reporting import Reporting
 from agent.environment import file as environment
 from agent.errors import AgentError
@@ -24,15 +25,17 @@ from agent.events import Event
 from agent.health import pausefile, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
-from agent.model import ProcessId
+from agent.identities import keeper as identities
+from agent.identities.bookmark import Bookmarks
 from agent.mounts.edges import Edges
 from agent.mounts.records import Records
-from agent.system import booted, mounttable, proc
+from agent.system import booted, mounttable
 from agent.system.children import Children
-from agent.system.files import replace_file
 from agent.system.mounttable import MountWatch
 from agent.system.net import ServerRace
+from agent.system.tools import tools
 from agent.system.workers import Workers
+from agent.system.workmount import WorkMounts
 
 LOG_DIR = Path("/var/log/gluster-ml")
 """Where the clients log. Not LogsDirectory= of the unit: no failure there may stop the agent."""
@@ -51,7 +54,7 @@ def run(config_path: Path, runtime_dir: Path, state_dir: Path) -> int:
     with contextlib.suppress(OSError):  # a disk that is full or read-only stops no agent
         # So that inotify sees the very first pause; only the poll would see the directory appear.
         pausefile.directory(state_dir).mkdir(mode=0o755, exist_ok=True)
-    with _only_one(runtime_dir):
+    with whoami.only_one(runtime_dir):
         asyncio.run(Daemon(config_path, runtime_dir, state_dir).run())
     return 0
 
@@ -74,12 +77,23 @@ class Daemon:
         self._notify = Notify()
         self._journal = Journal()
         self._reporting = Reporting(
-            self._journal, self._notify, self._runtime_dir, _identity(), time.time
+            self._journal, self._notify, self._runtime_dir, whoami.identity(), time.time
         )
         self._children = Children()
         self._servers = ServerRace()
         self._host = booted.mount_host()
-        self._keepers = Keepers(self._edges(), self._move_pauses)
+        edges = self._edges()
+        self._keepers = Keepers(edges, self._move_pauses)
+        self._work = WorkMounts(self._host, self._runtime_dir)
+        self._layouts = Layouts(edges, self._work, self._reporting.laid_out)
+        self._reporting.listen(self._layouts.judged)
+        marks = Bookmarks(self._state_dir / "remap")
+        host = socket.gethostname()
+        self._remaps = Remaps(Means(edges, self._work, marks, host, self._reporting.remapped))
+        self._reporting.listen(self._remaps.judged)
+        self._identities = identities.IdentitiesKeeper(
+            identities.Edges(self._children, tools(), self._reporting, time.time)
+        )
         self._in_force = InForce(
             self._config_path, self._runtime_dir, self._state_dir, self._reporting
         )
@@ -103,7 +117,7 @@ class Daemon:
             monotonic=time.monotonic,
             wall=time.time,
             jitter=random.random,
-            write_name=_write_name(self._state_dir),
+            write_name=whoami.write_name(self._state_dir),
             log_dir=LOG_DIR,
         )
 
@@ -131,9 +145,17 @@ class Daemon:
             loop.create_task(self._reporting.run()),
             loop.create_task(self._be_watched()),
             loop.create_task(self._tell_ready()),
+            loop.create_task(self._identities.run()),
+            loop.create_task(self._sweep()),
         ]
         for task in self._tasks:
             task.add_done_callback(self._task_ended)
+
+    async def _sweep(self) -> None:
+        try:
+            await self._work.sweep()
+        except (AgentError, OSError) as error:
+            self._reporting.emit(Event.FINDING, f"a work mount can't be taken away: {error}")
 
     def _task_ended(self, task: asyncio.Task[None]) -> None:
         """Without one of them the agent would look alive and say nothing: better a new agent."""
@@ -177,6 +199,9 @@ class Daemon:
         self._journal.set_level(config.health.log_level)
         self._export(config)
         self._keepers.apply(config, self._read_paused())
+        self._layouts.apply(config)
+        self._remaps.apply(config, enforce=not self._in_force.is_last_good)
+        self._identities.change(config.identities)
 
     def _export(self, config: Config) -> None:
         """Before the mounts are: what jobs are told does not depend on how a mount is."""
@@ -215,6 +240,8 @@ class Daemon:
             await watch.stop()
         for task in self._tasks:
             task.cancel()
+        await self._layouts.close()
+        await self._remaps.close()
         await self._keepers.close()
         await self._children.close()
         self._mount_watch.close()
@@ -223,39 +250,3 @@ class Daemon:
         self._journal.flush()
         self._journal.close()
         self._notify.close()
-
-
-@contextlib.contextmanager
-def _only_one(runtime_dir: Path) -> Iterator[None]:
-    descriptor = os.open(runtime_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise AgentError(
-                "already-running",
-                f"another agent runs with the runtime directory {runtime_dir}",
-                "stop it, or set RUNTIME_DIRECTORY and STATE_DIRECTORY to others",
-            ) from None
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _identity() -> tuple[str, str, ProcessId]:
-    me = proc.process_id(os.getpid())
-    return socket.gethostname(), agent.__version__, me or ProcessId(os.getpid(), 0)
-
-
-def _write_name(state_dir: Path) -> str:
-    """A file name of this agent alone: two hosts, or two agents, may bear one host name."""
-    file = state_dir / "agent-id"
-    try:
-        suffix = file.read_text(encoding="ascii").strip()
-    except (OSError, ValueError):
-        suffix = ""
-    if len(suffix) != 8 or not suffix.isalnum():
-        suffix = secrets.token_hex(4)
-        with contextlib.suppress(OSError):  # a disk that is full or read-only stops no agent
-            replace_file(file, suffix.encode(), 0o644)
-    return f"{socket.gethostname()[:64]}-{suffix}"

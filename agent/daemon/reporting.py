@@ -6,13 +6,22 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agent.config.schema import Config, MountConfig
+from agent.config.schema import GLUSTERD_PORT, Config, MountConfig
 from agent.events import Event
 from agent.health import advice, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
-from agent.model import AgentStatus, ConfigStatus, MountStatus, ProcessId, Verdict
+from agent.model import (
+    AgentStatus,
+    ConfigStatus,
+    IdentitiesStatus,
+    LayoutStatus,
+    MountStatus,
+    ProcessId,
+    RemapStatus,
+    Verdict,
+)
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -42,11 +51,35 @@ class Reporting:
         self._mounts: dict[str, MountStatus] = {}
         self._configs: dict[str, MountConfig] = {}
         self._config_status: ConfigStatus | None = None
+        self._identities: IdentitiesStatus | None = None
+        self._layouts: dict[str, LayoutStatus] = {}
+        self._remaps: dict[str, RemapStatus] = {}
+        self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
         self._write_failed = ""
 
+    def listen(self, listener: Callable[[MountStatus], None]) -> None:
+        """Have it called with each status of a mount."""
+        self._listeners.append(listener)
+
+    def laid_out(self, name: str, status: LayoutStatus | None) -> None:
+        """The newest status of a mount's layout; None: it has none any more."""
+        self._layouts.pop(name, None)
+        if status is not None:
+            self._layouts[name] = status
+        self._dirty.set()
+
+    def remapped(self, name: str, status: RemapStatus | None) -> None:
+        """Where the search for old ids on a mount stands; None: there are none to look for."""
+        self._remaps.pop(name, None)
+        if status is not None:
+            self._remaps[name] = status
+        self._dirty.set()
+
     def changed(self, status: MountStatus) -> None:
         """The newest status of a mount; written soon if it says something new."""
+        for listener in self._listeners:
+            listener(status)
         known = self._mounts.get(status.name)
         self._mounts[status.name] = status
         if known is None or _news(known) != _news(status):
@@ -55,6 +88,12 @@ class Reporting:
     def gone(self, name: str) -> None:
         """A mount is no longer looked after, or bears another name."""
         if self._mounts.pop(name, None) is not None:
+            self._dirty.set()
+
+    def identities(self, status: IdentitiesStatus | None) -> None:
+        """How the host's users and groups stand to the map; None: there is none."""
+        if status != self._identities:
+            self._identities = status
             self._dirty.set()
 
     def configured(self, config: Config, status: ConfigStatus) -> None:
@@ -83,6 +122,7 @@ class Reporting:
             self._config_status,
             mounts,
             self._unjudged(),
+            self._identities,
         )
         try:
             statusfile.write(self._runtime_dir, status)
@@ -126,8 +166,16 @@ class Reporting:
             client_log=status.client_log,
             removing=status.removing,
             leaving=self._leaving(status.path),
+            obstacles=status.obstacles,
+            port=config.port if config else GLUSTERD_PORT,
         )
-        return replace(status, advice=advice.advise(situation))
+        work = status.name if not status.removing else ""
+        return replace(
+            status,
+            advice=advice.advise(situation),
+            layout=self._layouts.get(work),
+            remap=self._remaps.get(work),
+        )
 
 
 def _news(status: MountStatus) -> MountStatus:

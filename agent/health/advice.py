@@ -7,15 +7,18 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.model import Brick, ProcessId, Verdict
+from agent.model import Brick, Obstacle, ObstacleKind, ProcessId, Verdict
+
+_MOST = 3
+"""Servers named one by one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
     """What advice depends on. hung_policy and new_options: as in the mount's `recovery`.
 
-    client_log, removing: as in MountStatus. leaving: the name of the agent's own mount of before,
-    which lies there until it is idle.
+    client_log, removing, obstacles: as in MountStatus. leaving: the name of the agent's own mount
+    of before, which lies there until it is idle. port: of glusterd, TCP.
     """
 
     name: str
@@ -30,6 +33,8 @@ class Situation:
     client_log: str = ""
     removing: bool = False
     leaving: str = ""
+    obstacles: tuple[Obstacle, ...] = ()
+    port: int = 24007
 
     @property
     def volume_name(self) -> str:
@@ -57,11 +62,6 @@ def _paused(s: Situation) -> str:
 
 
 def _foreign(s: Situation) -> str:
-    if s.leaving:
-        return (
-            "it is the agent's own mount of before, unmounted as soon as nothing uses it; see: "
-            f"gluster-ml-agent status {s.leaving}"
-        )
     row = shlex.quote(f" {s.path} ")
     return (
         "it isn't the agent's, so the agent leaves it alone; see what it is: "
@@ -70,10 +70,75 @@ def _foreign(s: Situation) -> str:
 
 
 def _absent(s: Situation) -> str:
+    if s.leaving:
+        return (
+            f"the agent mounts {s.volume_name} as soon as nothing uses the mount of before; who "
+            f"does: gluster-ml-agent status {s.leaving}"
+        )
+    if s.obstacles:
+        return f"the agent keeps trying; {_against(s)}"
     return (
         f"the agent keeps trying; if a server answers, the cause is in: tail {s.log}; "
         f"on a storage node: gluster volume status {s.volume_name}"
     )
+
+
+def _against(s: Situation) -> str:
+    """What to do about the obstacles, each kind of them once."""
+    kinds = dict.fromkeys(obstacle.kind for obstacle in s.obstacles)
+    return "; ".join(
+        _CURES[kind](s, tuple(o.server for o in s.obstacles if o.kind is kind)) for kind in kinds
+    )
+
+
+def _unresolvable(_s: Situation, servers: tuple[str, ...]) -> str:
+    names = " ".join(map(shlex.quote, servers[:_MOST]))
+    return f"check the names, /etc/hosts and DNS of this host: getent hosts {names}"
+
+
+def _refused(_s: Situation, servers: tuple[str, ...]) -> str:
+    return f"glusterd doesn't run there; on {_some(servers)}: systemctl status glusterd"
+
+
+def _silent(s: Situation, servers: tuple[str, ...]) -> str:
+    return (
+        f"check that {_some(servers)} run{'s' if len(servers) == 1 else ''}, and that network and "
+        f"firewall let this host reach TCP port {s.port} there: ping {shlex.quote(servers[0])}"
+    )
+
+
+def _no_volume(s: Situation, _servers: tuple[str, ...]) -> str:
+    return (
+        "is the name right, and are these the servers of its cluster? on a storage node: "
+        f"gluster volume list; gluster volume info {s.volume_name}"
+    )
+
+
+def _no_brick(s: Situation, _servers: tuple[str, ...]) -> str:
+    return (
+        f"is the volume started? on a storage node: gluster volume status {s.volume_name}; "
+        f"gluster volume start {s.volume_name}, with force if bricks of it are down"
+    )
+
+
+def _not_allowed(s: Situation, _servers: tuple[str, ...]) -> str:
+    return (
+        "the volume doesn't let this host in: see auth.allow, auth.reject; on a storage node: "
+        f"gluster volume get {s.volume_name} all | grep -w auth"
+    )
+
+
+def _no_directory(s: Situation, _servers: tuple[str, ...]) -> str:
+    directory = shlex.quote(s.volume.partition("/")[2])
+    return (
+        f"mend `volume` in the file, or make the directory {directory} on the volume: mount "
+        f"{s.volume_name} itself elsewhere and mkdir -p it there"
+    )
+
+
+def _some(servers: tuple[str, ...]) -> str:
+    more = f" and {len(servers) - _MOST} more" if len(servers) > _MOST else ""
+    return ", ".join(servers[:_MOST]) + more
 
 
 def _dead(s: Situation) -> str:
@@ -144,9 +209,11 @@ def _degraded(s: Situation) -> str:
             f"gluster volume start {s.volume_name} force, "
             f"then gluster volume heal {s.volume_name} info"
         )
+    if s.obstacles:
+        return f"jobs go on, but a lost mount could not be made anew; {_against(s)}"
     return (
-        "jobs go on; on the storage nodes: systemctl status glusterd; "
-        f"for files that give I/O errors: gluster volume heal {s.volume_name} info split-brain"
+        "jobs go on; for files that give I/O errors, on a storage node: "
+        f"gluster volume heal {s.volume_name} info split-brain"
     )
 
 
@@ -167,4 +234,14 @@ _ADVICE: dict[Verdict, Callable[[Situation], str]] = {
     Verdict.STALE_OPTIONS: _stale_options,
     Verdict.DEGRADED: _degraded,
     Verdict.HEALTHY: _healthy,
+}
+
+_CURES: dict[ObstacleKind, Callable[[Situation, tuple[str, ...]], str]] = {
+    ObstacleKind.UNRESOLVABLE: _unresolvable,
+    ObstacleKind.REFUSED: _refused,
+    ObstacleKind.SILENT: _silent,
+    ObstacleKind.NO_VOLUME: _no_volume,
+    ObstacleKind.NO_BRICK: _no_brick,
+    ObstacleKind.NOT_ALLOWED: _not_allowed,
+    ObstacleKind.NO_DIRECTORY: _no_directory,
 }

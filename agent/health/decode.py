@@ -13,8 +13,14 @@ from agent.model import (
     ConfigState,
     ConfigStatus,
     Holder,
+    IdentitiesState,
+    IdentitiesStatus,
+    LayoutState,
+    LayoutStatus,
     MountStatus,
     ProcessId,
+    RemapState,
+    RemapStatus,
     Space,
     Verdict,
 )
@@ -36,6 +42,7 @@ def from_dict(value: object) -> AgentStatus:
             config=_config(_get(top, "config", dict)),
             mounts=tuple(_mount(name, m) for name, m in _get(top, "mounts", dict).items()),
             unjudged=_strings(top, "unjudged"),
+            identities=_identities(_get(top, "identities", dict)),
         )
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is missing") from error
@@ -83,6 +90,54 @@ def _mount(name: str, value: object) -> MountStatus:
         attempts=_get(m, "attempts", int),
         removing=_get(m, "removing", bool),
         client_log=_get(m, "client_log", str),
+        layout=_layout(_get(m, "layout", dict)),
+        remap=_remap(_get(m, "remap", dict)),
+    )
+
+
+def _remap(value: dict[str, Any]) -> RemapStatus | None:
+    if not value:
+        return None
+    ended = _optional(value, "ended", str)
+    return RemapStatus(
+        state=RemapState(_get(value, "state", str)),
+        mode=_get(value, "mode", str),
+        looked=_get(value, "looked", int),
+        matched=_get(value, "matched", int),
+        changed=_get(value, "changed", int),
+        failed=_get(value, "failed", int),
+        ended=None if ended is None else parse_iso(ended),
+        host=_get(value, "host", str),
+        problems=_strings(value, "problems"),
+    )
+
+
+def _layout(value: dict[str, Any]) -> LayoutStatus | None:
+    if not value:
+        return None
+    looked = _optional(value, "looked", str)
+    return LayoutStatus(
+        state=LayoutState(_get(value, "state", str)),
+        directories=_get(value, "directories", int),
+        looked=None if looked is None else parse_iso(looked),
+        made=_get(value, "made", int),
+        mended=_get(value, "mended", int),
+        findings=_strings(value, "findings"),
+    )
+
+
+def _identities(value: dict[str, Any]) -> IdentitiesStatus | None:
+    if not value:
+        return None
+    checked = _optional(value, "checked", str)
+    return IdentitiesStatus(
+        state=IdentitiesState(_get(value, "state", str)),
+        error=_get(value, "error", str),
+        checked=0.0 if checked is None else parse_iso(checked),
+        missing=_strings(value, "missing"),
+        failed=_strings(value, "failed"),
+        conflicts=_strings(value, "conflicts"),
+        crowded=_strings(value, "crowded"),
     )
 
 

@@ -1,31 +1,35 @@
 """The agent's status as text for people: `status` and systemd's status line. Pure."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
-from agent.health.text import clean, clock, duration, plural, size
+from agent.health import identities
+from agent.health.text import clean, clock, duration, plural, size, wrapped
 from agent.model import (
     UNKNOWN,
     AgentStatus,
     ConfigState,
     ConfigStatus,
     Holder,
+    LayoutState,
+    LayoutStatus,
     MountStatus,
     Verdict,
 )
 
-WIDTH = 80
 MAX_SENTENCE = 300
 MAX_NAMED = 3
 """Mounts named one by one in the status sentence."""
 MAX_HOLDERS = 10
 """Processes shown of one mount; status.json has them all."""
 
+MAX_FINDINGS = 10
+"""Findings on a layout that are shown; status.json has them all."""
+
 CRITICAL = 2
 """The exit code of `status` where a mount is critical: it outweighs UNKNOWN."""
 
-_LABEL = 11
+_LABEL = identities.LABEL
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
 _PLAIN = "\x1b[0m"
@@ -106,6 +110,8 @@ def status_text(
     lines += _config_lines(status.config)
     for mount in mounts:
         lines += ["", *_block(mount, now, zone, colour=colour)]
+    if only is None and status.identities is not None:
+        lines += identities.lines(status.identities)
     return "\n".join(lines) + "\n"
 
 
@@ -150,11 +156,11 @@ def _config_lines(config: ConfigStatus) -> Iterator[str]:
         return
     sentence = _config_sentence(config)
     if sentence:
-        yield from _wrapped(sentence[0], "", "")
+        yield from wrapped(sentence[0], "", "")
     for line in config.errors:
-        yield from _wrapped(line, "  ", "      ")
+        yield from wrapped(line, "  ", "      ")
     for line in config.warnings:
-        yield from _wrapped(f"warning: {line}", "  ", "      ")
+        yield from wrapped(f"warning: {line}", "  ", "      ")
 
 
 def _block(mount: MountStatus, now: float, zone: tzinfo | None, *, colour: bool) -> Iterator[str]:
@@ -162,7 +168,7 @@ def _block(mount: MountStatus, now: float, zone: tzinfo | None, *, colour: bool)
     since = f"since {clock(mount.since, now, zone)} ({duration(now - mount.since)})"
     yield f"{mount.name}: {verdict} {since}"
     for label, text in _facts(mount):
-        yield from _wrapped(text, f"  {label:<{_LABEL - 2}}", " " * _LABEL)
+        yield from wrapped(text, f"  {label:<{_LABEL - 2}}", " " * _LABEL)
 
 
 def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
@@ -182,6 +188,10 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
     if mount.space is not None and mount.space.total > 0:
         share = 100 * mount.space.free // mount.space.total
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
+    if mount.layout is not None:
+        yield from _layout(mount.layout)
+    if mount.remap is not None:
+        yield from identities.remapped(mount.remap)
     if mount.recoveries:
         yield "recovery", _recoveries(mount)
     yield from _holders(mount.holders)
@@ -196,6 +206,22 @@ def _holders(holders: tuple[Holder, ...]) -> Iterator[tuple[str, str]]:
         yield "" if position else "held by", words
     if len(holders) > MAX_HOLDERS:
         yield "", f"and {len(holders) - MAX_HOLDERS} more"
+
+
+def _layout(layout: LayoutStatus) -> Iterator[tuple[str, str]]:
+    what = plural(layout.directories, "directory", "directories")
+    match layout.state:
+        case LayoutState.PENDING:
+            yield "layout", f"{what}, not looked at yet"
+        case LayoutState.APPLIED:
+            yield "layout", f"{what} as declared"
+        case LayoutState.FAILED:
+            yield "layout", f"{what}, which can't be looked after: {'; '.join(layout.findings)}"
+        case LayoutState.FINDINGS:
+            yield "layout", f"{what}, {plural(len(layout.findings), 'finding')}"
+            yield from (("", finding) for finding in layout.findings[:MAX_FINDINGS])
+            if len(layout.findings) > MAX_FINDINGS:
+                yield "", f"and {len(layout.findings) - MAX_FINDINGS} more"
 
 
 def _client(mount: MountStatus) -> str:
@@ -229,14 +255,3 @@ def _verdict_words(mount: MountStatus) -> str:
 
 def _painted(text: str, code: int, *, colour: bool) -> str:
     return f"{_COLOURS[code]}{text}{_PLAIN}" if colour else text
-
-
-def _wrapped(text: str, first: str, rest: str) -> list[str]:
-    return textwrap.wrap(
-        clean(text, 2000),
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -12,7 +12,15 @@ from typing import Any
 from agent.errors import AgentError
 from agent.health.decode import from_dict
 from agent.health.text import iso
-from agent.model import AgentStatus, Brick, MountStatus, Space
+from agent.model import (
+    AgentStatus,
+    Brick,
+    IdentitiesStatus,
+    LayoutStatus,
+    MountStatus,
+    RemapStatus,
+    Space,
+)
 
 NAME = "status.json"
 
@@ -123,7 +131,7 @@ def to_dict(status: AgentStatus) -> dict[str, object]:
         },
         "mounts": {mount.name: _mount(mount) for mount in status.mounts},
         "unjudged": list(status.unjudged),
-        "identities": {},
+        "identities": _identities(status.identities),
     }
 
 
@@ -155,8 +163,52 @@ def _mount(mount: MountStatus) -> dict[str, object]:
         "attempts": mount.attempts,
         "removing": mount.removing,
         "client_log": mount.client_log,
-        "layout": {},
+        "layout": _layout(mount.layout),
+        "remap": _remap(mount.remap),
         "retention": {},
+    }
+
+
+def _identities(found: IdentitiesStatus | None) -> dict[str, object]:
+    if found is None:
+        return {}
+    return {
+        "state": found.state.value,
+        "error": found.error,
+        "checked": iso(found.checked) if found.checked else None,
+        "missing": list(found.missing),
+        "failed": list(found.failed),
+        "conflicts": list(found.conflicts),
+        "crowded": list(found.crowded),
+    }
+
+
+def _remap(remap: RemapStatus | None) -> dict[str, Any]:
+    if remap is None:
+        return {}
+    return {
+        "state": remap.state.value,
+        "mode": remap.mode,
+        "looked": remap.looked,
+        "matched": remap.matched,
+        "changed": remap.changed,
+        "failed": remap.failed,
+        "ended": None if remap.ended is None else iso(remap.ended),
+        "host": remap.host,
+        "problems": list(remap.problems),
+    }
+
+
+def _layout(layout: LayoutStatus | None) -> dict[str, Any]:
+    if layout is None:
+        return {}
+    return {
+        "state": layout.state.value,
+        "directories": layout.directories,
+        "looked": None if layout.looked is None else iso(layout.looked),
+        "made": layout.made,
+        "mended": layout.mended,
+        "findings": list(layout.findings),
     }
 
 

@@ -1,6 +1,10 @@
 """Text for people and logs: foreign text made harmless, times and sizes made readable."""
 
+import textwrap
 from datetime import UTC, datetime, tzinfo
+
+WIDTH = 80
+"""Columns of what is printed for people."""
 
 
 def clean(text: object, limit: int = 400) -> str:
@@ -50,9 +54,9 @@ def size(count: int) -> str:
     return f"{value:.1f} EiB"
 
 
-def plural(count: int, noun: str) -> str:
-    """The count with its noun, as in "1 error" and "3 errors"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def plural(count: int, noun: str, several: str = "") -> str:
+    """The count with its noun, as in "1 error" and "3 errors"; several: where it is no mere s."""
+    return f"{count} {noun if count == 1 else several or f'{noun}s'}"
 
 
 def iso(time: float) -> str:
@@ -73,3 +77,18 @@ def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
     moment = datetime.fromtimestamp(time, UTC).astimezone(zone)
     today = datetime.fromtimestamp(now, UTC).astimezone(zone).date()
     return moment.strftime("%H:%M" if moment.date() == today else "%Y-%m-%d %H:%M")
+
+
+def wrapped(text: str, first: str, rest: str) -> list[str]:
+    """Foreign text as lines of 80 columns; first, rest: what the lines begin with.
+
+    A word longer than that (a path to copy) stays whole.
+    """
+    return textwrap.wrap(
+        clean(text, 2000),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

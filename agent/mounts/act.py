@@ -165,7 +165,7 @@ class Executor:
 
     async def _forget(self, action: Forget) -> None:
         record = self.record()
-        guarded = record.guarded and not self.settings.keep_guard
+        guarded = record.guarded and not self.settings.replaced
         if guarded and self.layers():
             await self._guard_covered(immutable=False)
         elif guarded:
@@ -179,6 +179,7 @@ class Executor:
             settings.key,
             settings.wanted.path,
             immutable=immutable,
+            before=self.record().guarded,
             strays=settings.config is not None,
         )
 

@@ -83,10 +83,11 @@ class Forget:
     """The mount was taken out of the file and is gone, or was never the agent's."""
 
     path: str
+    volume: str
 
     def describe(self) -> str:
         """One line for the journal."""
-        return f"{self.path} is no longer looked after"
+        return f"{self.volume} at {self.path} is no longer looked after"
 
 
 Action = Detach | Abort | KillClient | Unmount | Mount | Forget

@@ -18,11 +18,14 @@ class BareDirectory:
         self._tell = chronicle.tell
         self._told = ""
 
-    async def prepare(self, key: str, path: str, *, immutable: bool, strays: bool) -> bool:
+    async def prepare(
+        self, key: str, path: str, *, immutable: bool, before: bool, strays: bool
+    ) -> bool:
         """Make the directory, set or clear the flag; True if it is immutable now.
 
-        key: of the mount; strays: tell of entries that lie in it. Raises MountFailed where the
-        directory can't be one that is mounted on, ChildGone.
+        key: of the mount; before: whether the agent had set the flag; strays: tell of entries that
+        lie in it. Raises MountFailed where the directory can't be one that is mounted on,
+        ChildGone.
         """
         guard = await self._edges.workers.guard(key, path, immutable=immutable, deadline=DEADLINE)
         if guard.state is GuardState.MOUNTED:
@@ -32,7 +35,10 @@ class BareDirectory:
         if guard.state is GuardState.LATE:
             raise MountFailed(f"{path}: the directory does not answer")
         self._tell_trouble(path, guard, strays=strays)
-        return guard.state is GuardState.SET
+        guarded = guard.state is GuardState.SET
+        if guarded != before:
+            self._tell_change(path, guarded=guarded)
+        return guarded
 
     async def prepare_covered(self, path: str, *, immutable: bool) -> bool:
         """Set or clear the flag below what is mounted there now; True if it was done.
@@ -44,7 +50,12 @@ class BareDirectory:
         except MountFailed as error:
             self._tell(Event.GUARD, str(error), path=path)
             return False
+        self._tell_change(path, guarded=immutable)
         return True
+
+    def _tell_change(self, path: str, *, guarded: bool) -> None:
+        said = "is guarded: it refuses writes (chattr +i)" if guarded else "takes writes again"
+        self._tell(Event.GUARD_CHANGED, f"{path}: the bare directory {said}", path=path)
 
     def _tell_trouble(self, path: str, guard: Guard, *, strays: bool) -> None:
         told = guard.detail if guard.state is GuardState.UNSUPPORTED else ""

@@ -55,14 +55,19 @@ class Chronicle:
             event, message, mount=self._name, verdict=verdict, error=None, **fields
         )
 
-    def judged(self, judgement: Judgement, now: float, *, tried: bool) -> None:
-        """A judgement stands: tell what is new about it. tried: to mount, before this look."""
+    def judged(self, judgement: Judgement, now: float, *, tried: bool, bare: bool) -> None:
+        """A judgement stands: tell what is new about it.
+
+        tried: to mount, before this look; bare: nothing lies at the path.
+        """
         before = self.judgement
         self.judgement = judgement
         if before is None or before.verdict is not judgement.verdict:
             self.since = self._edges.wall()
         # At start nothing is mounted yet, as a rule: no news before the first attempt failed.
-        expected = before is None and judgement.verdict is Verdict.ABSENT and not tried
+        # Likewise where the volume of before has only just made way.
+        absent = judgement.verdict is Verdict.ABSENT and not tried
+        expected = absent and self._told is None and (before is None or bare)
         if judgement.verdict is not self._told and not expected:
             self.tell(
                 Event.VERDICT,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.schema import MountConfig
+from agent.model import ObstacleKind
 
 GLUSTER_DIR = Path("/var/log/glusterfs")
 MOST = 1 << 18
@@ -26,6 +27,17 @@ _TELLING = re.compile(
     r"|refused|subdir|ssl|certificate|could not|unable",
     re.IGNORECASE,
 )
+
+_OBSTACLES = (
+    ("failed to get the 'volume file' from server", ObstacleKind.NO_VOLUME),
+    ("remote-error=subdirectory for mount", ObstacleKind.NO_DIRECTORY),
+    ("remote-error=Authentication failed", ObstacleKind.NOT_ALLOWED),
+    ("failed to get the port number for remote subvolume", ObstacleKind.NO_BRICK),
+)
+"""What a client logs (glusterfsd-mgmt.c, client-handshake.c), and what it says of the server.
+
+The first that any line has counts: a brick that doesn't run may stand beside one that refuses.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +111,28 @@ def tail(path: Path, since: int) -> str:
 def cause(text: str) -> str:
     """The line that tells why the client gave up, without its time and place; "" if none does.
 
-    Errors come before warnings, and lines that name a reason before those that only say that
-    something failed; of equals the first, since later ones are its consequences.
+    Lines of a known obstacle come first, then those that name a reason, then those that only say
+    that something failed; errors before warnings; of equals the first, since later ones are its
+    consequences.
     """
     lines = [match for line in text.splitlines() if (match := _LINE.match(line))]
     ranked = sorted(
         lines,
-        key=lambda m: (not _TELLING.search(m["text"]), m["level"] == "W"),
+        key=lambda m: (_rank(m["text"]), not _TELLING.search(m["text"]), m["level"] == "W"),
     )
     return ranked[0]["text"].strip()[:300] if ranked else ""
+
+
+def obstacle(text: str) -> ObstacleKind | None:
+    """What a server put in the way, where the line of `cause` says so in words that are known."""
+    rank = _rank(cause(text))
+    return _OBSTACLES[rank][1] if rank < len(_OBSTACLES) else None
+
+
+def _rank(line: str) -> int:
+    """Which of the obstacles a line tells of; beyond them if none."""
+    found = (rank for rank, (words, _) in enumerate(_OBSTACLES) if words in line)
+    return next(found, len(_OBSTACLES))
 
 
 def _fallback(mount_path: str) -> tuple[Path, str]:

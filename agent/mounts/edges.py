@@ -66,14 +66,16 @@ class Edges:
 class Settings:
     """One mount as its keeper needs it. config: None once it was taken out of the file.
 
-    keep_guard: another volume is to be mounted on the path, so the guard stays when this one goes.
+    replaced: another volume is to be mounted on the path, so the guard stays when this one goes.
+    replaces: the volumes of before, whose mounts there go as soon as nothing uses them.
     """
 
     name: str
     wanted: Wanted
     config: MountConfig | None
     interval: float
-    keep_guard: bool = False
+    replaced: bool = False
+    replaces: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -92,7 +94,14 @@ class Settings:
     def policy(self, *, own: bool, own_below: bool) -> Policy:
         """What the operator allows now; see Policy for what is the agent's own."""
         if self.config is None:
-            return Policy("report", "manual", removing=True, own=own, own_below=own_below)
+            return Policy(
+                "report",
+                "manual",
+                removing=True,
+                own=own,
+                own_below=own_below,
+                replaced=self.replaced,
+            )
         recovery = self.config.recovery
         return Policy(recovery.hung, recovery.new_options, removing=False, own=own)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agent.model import Client, MountEntry, Verdict
+from agent.model import Client, MountEntry, Obstacle, Verdict
 from agent.protocol import ProbeReply, Step
 from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 
@@ -57,7 +57,9 @@ class Facts:
     only a record says that this process was the mount's; identifying: the search for it has not
     ended yet. fingerprint: the options of the agent's own mount, None for a mount that somebody
     else made. attempt_error: why the last attempt to mount failed. servers_reachable: any volfile
-    server answers on its port.
+    server answers on its port. obstacles: what kept the last attempt from it, or, where something
+    is mounted, what would keep the next. guarded: the bare directory refuses writes.
+    leaving: the volume that lies on top, where that is the agent's own mount of before.
     """
 
     layers: tuple[MountEntry, ...]
@@ -75,6 +77,9 @@ class Facts:
     attempt_error: str = ""
     servers_reachable: bool | None = None
     servers_detail: str = ""
+    obstacles: tuple[Obstacle, ...] = ()
+    guarded: bool = False
+    leaving: str = ""
     paused: bool = False
 
     @property
@@ -87,13 +92,15 @@ class Facts:
 class Judgement:
     """A verdict, the evidence for it in one sentence, and what else should be known.
 
-    observed: beside `paused`, the verdict that the facts would have given.
+    observed: beside `paused`, the verdict that the facts would have given. obstacles: of the
+    servers, where these are the evidence.
     """
 
     verdict: Verdict
     evidence: str
     findings: tuple[str, ...] = ()
     observed: Verdict | None = None
+    obstacles: tuple[Obstacle, ...] = ()
 
 
 def serves(entry: MountEntry, wanted: Wanted) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from agent.errors import AgentError
 from agent.events import Event
-from agent.model import ClientState, MountStatus, Verdict
+from agent.model import ClientState, MountStatus, Obstacle, Verdict
 from agent.mounts import recovery
 from agent.mounts.act import Executor, InUse
 from agent.mounts.actions import Abort, Action, Detach, Forget, Mount, Unmount
@@ -14,7 +14,7 @@ from agent.mounts.edges import Edges, Settings
 from agent.mounts.evidence import hung_evidence
 from agent.mounts.facts import Facts, Judgement, serves
 from agent.mounts.holders import HolderSearch
-from agent.mounts.mounting import NoServer
+from agent.mounts.mounting import NoServer, Obstructed
 from agent.mounts.observe import Observer
 from agent.mounts.recovery import History
 from agent.mounts.status import status_of
@@ -45,6 +45,8 @@ class Keeper:
         self._holders = HolderSearch(edges, self._chronicle)
         self._history = History()
         self._attempt_error = ""
+        self._tried = False
+        self._obstacles: tuple[Obstacle, ...] = ()
         self._failures_told: set[str] = set()
         self._layer: tuple[int, int] | None = None
         self._dead_layer: tuple[int, int] | None = None
@@ -122,11 +124,14 @@ class Keeper:
         if device != self._layer:
             self._layer = device
             self._recognise(facts)
-        record = self._executor.record() if self._own else None
+        record = self._executor.record()
         return replace(
             facts,
-            fingerprint=record.fingerprint if record else None,
+            fingerprint=record.fingerprint if self._own else None,
+            guarded=record.guarded,
+            leaving=self._edges.records.made_of(facts.top, self.settings.replaces),
             attempt_error=self._attempt_error,
+            obstacles=facts.obstacles if facts.top else self._obstacles,
             paused=self.paused,
         )
 
@@ -154,13 +159,13 @@ class Keeper:
 
     def _note(self, judgement: Judgement, facts: Facts, now: float) -> None:
         """Remember what the judgement says beyond this moment."""
-        self._chronicle.judged(judgement, now, tried=bool(self._attempt_error))
+        self._chronicle.judged(judgement, now, tried=self._tried, bare=facts.top is None)
         verdict = judgement.observed or judgement.verdict
         # Hung clients that are replaced one after the other are no better than dying ones.
         if verdict in (Verdict.DEAD, Verdict.HUNG) and self._dead_layer != self._layer:
             self._dead_layer = self._layer
             self._history = recovery.note_death(self._history, now, self._edges.jitter())
-        if verdict is Verdict.ABSENT:
+        if verdict is Verdict.ABSENT and facts.top is None:
             self._executor.forget_made()
         if verdict.usable:
             self._history = recovery.note_usable(self._history)
@@ -186,6 +191,7 @@ class Keeper:
     async def _act(self, actions: tuple[Action, ...], facts: Facts, judgement: Judgement) -> bool:
         """Carry out the actions in order; True if one failed."""
         if any(isinstance(action, Mount) for action in actions):
+            self._tried = True
             self._chronicle.needs_repair(self._edges.monotonic(), judgement.verdict)
         if isinstance(actions[0], Abort) and facts.top is not None:
             self._chronicle.tell(Event.HUNG_EVIDENCE, hung_evidence(facts, facts.top))
@@ -235,3 +241,4 @@ class Keeper:
             event = Event.MOUNT_ATTEMPT_FAILED if mounting else Event.ACTION_FAILED
             self._chronicle.tell(event, f"{path}: {words}", action=action.describe())
         self._attempt_error = words
+        self._obstacles = error.obstacles if isinstance(error, Obstructed) else ()

@@ -4,22 +4,30 @@ import asyncio
 from dataclasses import dataclass
 
 from agent.errors import MountFailed
-from agent.model import MountEntry
+from agent.model import MountEntry, Obstacle, ObstacleKind
 from agent.mounts import clientlog
 from agent.mounts.clientlog import ClientLog
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.facts import serves, serves_source
 from agent.mounts.options import render
-from agent.mounts.servers import by_failures, describe, order
+from agent.mounts.servers import by_failures, describe, obstacles, order
 from agent.system.mounthost import MountRequest, Unit
 from agent.system.mountinfo import layers_at
-from agent.system.net import Contact, Outcome
+from agent.system.net import Contact
 
 MOUNT_TIMEOUT = 60.0
 """Seconds. A client waits 10 s for bricks on a silent host (measured), and longer for several."""
 
 
-class NoServer(MountFailed):
+class Obstructed(MountFailed):
+    """A mount failed for a reason that is known, and of which more can be said than the message."""
+
+    def __init__(self, message: str, obstacles: tuple[Obstacle, ...]) -> None:
+        super().__init__(message)
+        self.obstacles = obstacles
+
+
+class NoServer(Obstructed):
     """No volfile server answers: nothing was started."""
 
 
@@ -57,8 +65,8 @@ class Mounter:
     def require_usable(self, settings: Settings, outlook: Outlook) -> None:
         """Raises NoServer, or MountFailed where the unit mounts another volume there."""
         contacts, unit = outlook.contacts.values(), outlook.unit
-        if not any(contact.outcome is Outcome.ANSWERED for contact in contacts):
-            raise NoServer(f"no volfile server answers: {describe(contacts)}")
+        if found := obstacles(contacts):
+            raise NoServer(f"no volfile server answers: {describe(contacts)}", found)
         if unit and not serves_source(unit.source, settings.wanted):
             raise MountFailed(
                 f"{settings.wanted.path}: {unit.origin} mounts {unit.source} there, not "
@@ -84,11 +92,18 @@ class Mounter:
             return await self._attempt(settings, outlook.unit, request), options
         except MountFailed as error:
             self._failed_at[servers[0]] = self._edges.monotonic()
-            cause = clientlog.cause(clientlog.tail(log.path, since))
-            if not cause:
+            said = clientlog.tail(log.path, since)
+            if not (cause := clientlog.cause(said)):
                 raise
-            said = error.message.rstrip(".")
-            raise MountFailed(f"{said}; the client's log says: {cause}") from error
+            kind = clientlog.obstacle(said)
+            found = (Obstacle(kind, servers[0]),) if kind else ()
+            if kind is ObstacleKind.NO_VOLUME:
+                words = f"{servers[0]} answers but gives no volume {config.volume_name}"
+            elif kind is ObstacleKind.NO_BRICK:
+                words = f"{servers[0]} answers, but bricks of {config.volume_name} don't run"
+            else:
+                words = f"{error.message.rstrip('.')}; the client's log says: {cause}"
+            raise Obstructed(words, found) from error
 
     async def _attempt(
         self, settings: Settings, unit: Unit | None, request: MountRequest

@@ -75,6 +75,7 @@ class Observer:
             identifying=watch is not None and watch.identifying,
             servers_reachable=self._servers.reachable,
             servers_detail=self._servers.detail,
+            obstacles=self._servers.obstacles,
         )
 
     def next_look(self, now: float) -> float:

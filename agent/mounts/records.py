@@ -19,6 +19,7 @@ from typing import Any
 
 from agent.model import MountEntry, ProcessId
 from agent.system.files import replace_file
+from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -135,6 +136,15 @@ class Records:
                 continue
         found = (self.load(path, volume) for path, volume in keys)
         return tuple(record for record in found if record is not None)
+
+    def made_of(self, entry: MountEntry | None, volumes: tuple[str, ...]) -> str:
+        """Which of these volumes the agent made this mount of; "" for none."""
+        source = parse_source(entry.source) if entry else None
+        if entry is None or source is None or entry.fstype != GLUSTER_FSTYPE:
+            return ""
+        volume = f"{source.volume}/{source.subdir}".rstrip("/")
+        record = self.load(entry.path, volume) if volume in volumes else None
+        return volume if record and record.made(entry) else ""
 
     def _file(self, path: str, volume: str) -> Path:
         # A path may be longer than a file name can be.

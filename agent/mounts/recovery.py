@@ -30,6 +30,7 @@ class Policy:
 
     own: the agent itself made the mount that lies on top; own_below: it made one below that.
     confirmed: as far as it can be seen; the record's device number may be another mount's by now.
+    replaced: it is removed for another volume's sake.
     """
 
     hung: Literal["report", "remount"]
@@ -38,6 +39,7 @@ class Policy:
     own: bool
     own_below: bool = False
     confirmed: bool = True
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _keep(
 ) -> Plan:
     path = wanted.path
     match judgement.verdict:
-        case Verdict.ABSENT:
+        case Verdict.ABSENT if facts.top is None:
             actions: tuple[Action, ...] = (Mount(path, "it was not mounted"),)
         case Verdict.DEAD:
             # A stopped client whose connection was aborted ends in no other way.
@@ -166,16 +168,17 @@ def _remove(
     if now < history.next_attempt_at:
         return Plan(wake_at=history.next_attempt_at)
     if top is None or not (policy.own or policy.own_below):
-        return Plan((Forget(path),))
+        return Plan((Forget(path, wanted.full_volume),))
     if not policy.own:
         return Plan()  # what lies on top is somebody else's
     match judgement.verdict:
         case Verdict.DEAD:
-            return Plan((*_detach(wanted, facts, "dead"), Forget(path)))
+            return Plan((*_detach(wanted, facts, "dead"), Forget(path, wanted.full_volume)))
         case Verdict.FOREIGN | Verdict.HUNG | Verdict.SLOW:
             return Plan()
     if not policy.confirmed:
         return Plan()
     if now < history.next_unmount_at:
         return Plan(wake_at=history.next_unmount_at)
-    return Plan((Unmount(path, top.device, "it was taken out of the file"), Forget(path)))
+    why = "another volume takes its place" if policy.replaced else "it was taken out of the file"
+    return Plan((Unmount(path, top.device, why), Forget(path, wanted.full_volume)))

@@ -2,10 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 
+from agent.model import Obstacle, ObstacleKind
 from agent.system.net import Contact, Outcome
 
 FORGIVEN_AFTER = 300.0
 """Seconds after which a server that an attempt failed with is tried first again."""
+
+
+_SILENT = ObstacleKind.SILENT
+_KINDS = {
+    Outcome.UNRESOLVABLE: ObstacleKind.UNRESOLVABLE,
+    Outcome.REFUSED: ObstacleKind.REFUSED,
+}
 
 
 def by_failures(
@@ -35,6 +43,14 @@ def order(servers: Iterable[str], contacts: Mapping[str, Contact]) -> tuple[str,
 def describe(contacts: Iterable[Contact]) -> str:
     """The evidence in words: `node1 silent, node2 answered in 2 ms`."""
     return ", ".join(_words(contact) for contact in contacts)
+
+
+def obstacles(contacts: Iterable[Contact]) -> tuple[Obstacle, ...]:
+    """What keeps each of them from being mounted from; () as soon as one answers."""
+    known = tuple(contacts)
+    if any(contact.outcome is Outcome.ANSWERED for contact in known):
+        return ()
+    return tuple(Obstacle(_KINDS.get(each.outcome, _SILENT), each.server) for each in known)
 
 
 def _rank(contact: Contact | None) -> int:

@@ -5,9 +5,9 @@ A live mount does without them, but a client could not reconnect its graph or be
 
 from collections.abc import Callable
 
+from agent.model import Obstacle
 from agent.mounts.edges import Edges, Settings
-from agent.mounts.servers import describe
-from agent.system.net import Outcome
+from agent.mounts.servers import describe, obstacles
 
 EVERY = 15.0
 """Seconds between looks, and up to a quarter more by chance."""
@@ -16,11 +16,15 @@ AGAIN = 3.0
 
 
 class ServerWatch:
-    """reachable: None until it is known; detail: how each server took the last look."""
+    """reachable: None until it is known; detail: how each server took the last look.
+
+    obstacles: what is wrong with each, while none is reachable.
+    """
 
     def __init__(self, edges: Edges, wake: Callable[[], None]) -> None:
         self.reachable: bool | None = None
         self.detail = ""
+        self.obstacles: tuple[Obstacle, ...] = ()
         self._edges = edges
         self._wake = wake
         self._failed = False
@@ -38,13 +42,15 @@ class ServerWatch:
         if settings.config is None:
             return
         contacts = await self._edges.servers.race(settings.config.servers, settings.port)
-        reachable = any(c.outcome is Outcome.ANSWERED for c in contacts.values())
+        found = obstacles(contacts.values())
+        reachable = not found
         if not reachable and not self._failed:
             self._failed = True
             self._next_at = self._edges.monotonic() + AGAIN
             return
         self._failed = not reachable
-        changed = self.reachable != reachable
+        changed = (self.reachable, self.obstacles) != (reachable, found)
         self.reachable, self.detail = reachable, describe(contacts.values())
+        self.obstacles = found
         if changed:
             self._wake()

@@ -38,6 +38,7 @@ def status_of(
         pending=_pending(settings, judgement, users),
         probe_seconds=facts.probe.reply.seconds if facts.probe else None,
         removing=settings.config is None,
+        obstacles=judgement.obstacles,
     )
 
 

@@ -39,9 +39,17 @@ def _observed(wanted: Wanted, facts: Facts, ping_timeout: int, now: float) -> Ju
     top = facts.top
     if top is None:
         evidence = f"nothing is mounted at {wanted.path}"
+        if facts.guarded:
+            evidence += ", where the bare directory refuses writes (guarded)"
         if facts.attempt_error:
             evidence += f"; the last attempt failed: {facts.attempt_error}"
-        return Judgement(Verdict.ABSENT, evidence)
+        return Judgement(Verdict.ABSENT, evidence, obstacles=facts.obstacles)
+    if facts.leaving:
+        return Judgement(
+            Verdict.ABSENT,
+            f"{wanted.full_volume} is not mounted yet: {facts.leaving} still is, the agent's own "
+            "mount of before; it goes as soon as nothing uses it",
+        )
     if not serves(top, wanted):
         return Judgement(
             Verdict.FOREIGN,
@@ -161,6 +169,7 @@ def _of_bricks(
             Verdict.DEGRADED,
             f"I/O works, but no volfile server is reachable: {facts.servers_detail}",
             findings,
+            obstacles=facts.obstacles,
         )
     graph = reply.graph
     total = f", {len(graph.bricks)} of {len(graph.bricks)} bricks connected" if graph else ""

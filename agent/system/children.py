@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,28 @@ class Children:
         finally:
             child.abandon()
         return Answer(tuple(rows), done)
+
+    async def stream(
+        self, kind: str, mount: str, request: dict[str, object], patience: float
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """One request to a one-shot worker, and its rows as they come.
+
+        patience: seconds that may pass from one row to the next. Whoever ends it early gives the
+        worker up. Raises TimeoutError, Busy, ChildGone, OSError.
+        """
+        child = self.spawn(kind, mount)
+        try:
+            child.send(json.dumps(request).encode() + b"\n")
+            while True:
+                async with asyncio.timeout(patience):
+                    row = _row(await child.next_line())
+                if row.get("done"):
+                    break
+                yield row
+            async with asyncio.timeout(patience):
+                await asyncio.shield(child.exited)
+        finally:
+            child.abandon()
 
     async def close(self, grace: float = 0.5) -> None:
         """Kill all and wait for their end, at most `grace` seconds, never for one that is stuck."""

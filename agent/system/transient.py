@@ -114,6 +114,25 @@ def guard_properties(path: str, timeout: float, *, immutable: bool) -> Propertie
     ]
 
 
+def tool_properties(argv: Sequence[str], timeout: float) -> Properties:
+    """A service that runs a tool of the system once, its stderr the message's first descriptor.
+
+    argv: an absolute path, and arguments. The caller tells of a failure, in the tool's own words.
+    """
+    return [
+        ("Description", Variant("s", f"{os.path.basename(argv[0])} (gluster-ml-agent)")),
+        ("Type", Variant("s", "oneshot")),
+        ("ExecStart", Variant("a(sasb)", [[argv[0], list(argv), False]])),
+        ("LogLevelMax", Variant("i", _LOG_WARNING)),
+        ("Environment", Variant("as", ["LC_ALL=C"])),
+        ("StandardErrorFileDescriptor", Variant("h", 0)),
+        ("StandardOutput", Variant("s", "null")),
+        ("TimeoutStartUSec", _usec(timeout + _HANGING)),
+        ("DefaultDependencies", _flag(set_to=False)),
+        ("CollectMode", Variant("s", "inactive-or-failed")),
+    ]
+
+
 def _usec(seconds: float) -> Variant:
     return Variant("t", round(seconds * 1e6))
 

@@ -17,6 +17,9 @@ _COMPLETERS = {
 }
 """By metavar: which function finds the words. Others (DURATION) have none to offer."""
 
+_SHTAB = "_shtab_gluster_ml_agent"
+"""What shtab makes of the program's name; its functions and variables begin with it."""
+
 _FUNCTIONS = """\
 # Names of mounts: those that the running agent writes of, without a look at any mount.
 _gluster_ml_agent_mounts() {
@@ -48,25 +51,32 @@ _gluster_ml_agent() {
 complete -F _gluster_ml_agent $program
 
 # In an array of one: shtab before 1.5.7 looks at the first of several choices only.
-${shtab}_pos_0_choices=($$'$commands')
+$choices
 """)
 
 
 def script() -> str:
     """The text of a file for /usr/share/bash-completion/completions/."""
     grammar = parser()
-    commands = ""
     for action in _actions(grammar):
-        if isinstance(action, argparse._SubParsersAction):
-            commands = "\\n".join(action.choices)
         function = _COMPLETERS.get(str(action.metavar))
         if function:
             action.complete = {"bash": function}  # type: ignore[attr-defined] # what shtab looks for
     made = shtab.complete(grammar, "bash", root_prefix=PROGRAM, preamble=_FUNCTIONS)
     ours = _REGISTRATION.safe_substitute(
-        shtab="_shtab_gluster_ml_agent", program=PROGRAM, commands=commands
+        shtab=_SHTAB, program=PROGRAM, choices="\n".join(_choices(grammar, _SHTAB))
     )
     return f"{made}\n{ours}"
+
+
+def _choices(grammar: argparse.ArgumentParser, prefix: str) -> Iterator[str]:
+    """An assignment for each command that has commands below it."""
+    for action in grammar._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            words = "\\n".join(action.choices)
+            yield f"{prefix}_pos_0_choices=($'{words}')"
+            for word, command in action.choices.items():
+                yield from _choices(command, f"{prefix}_{word}")
 
 
 def _actions(grammar: argparse.ArgumentParser) -> Iterator[argparse.Action]:

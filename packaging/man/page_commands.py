@@ -12,9 +12,19 @@ from agent.model import Verdict
 
 
 def subparsers() -> dict[str, argparse.ArgumentParser]:
-    """By the command's name, in the order of --help."""
-    action = next(a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
-    return dict(action.choices)
+    """By the command's name, in the order of --help; those of a group with the group's name."""
+    return dict(_commands(parser(), ""))
+
+
+def _commands(
+    grammar: argparse.ArgumentParser, name: str
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    groups = [a for a in grammar._actions if isinstance(a, argparse._SubParsersAction)]
+    if not groups:
+        yield name, grammar
+    for group in groups:
+        for word_, command in group.choices.items():
+            yield from _commands(command, f"{name} {word_}".strip())
 
 
 class Synopsis(Made):
@@ -94,10 +104,9 @@ def _own_actions(command: argparse.ArgumentParser) -> list[argparse.Action]:
 
 def _usage(actions: Iterable[argparse.Action]) -> Iterator[nodes.Node]:
     for action in actions:
-        needed = not action.option_strings and action.nargs != "?"
-        yield from _text(" " if needed else " [")
+        yield from _text(" " if action.required else " [")
         yield from _invocation(action)
-        yield from _text("" if needed else "]")
+        yield from _text("" if action.required else "]")
 
 
 def _argument(action: argparse.Action) -> tuple[Inline, list[nodes.Node]]:

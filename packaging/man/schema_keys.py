@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from agent.config import durations
 from agent.config.later import LATER, NAME
+from agent.config.layout_schema import octal_mode
 from agent.config.schema import Config
 
 REQUIRED = "required"
@@ -106,7 +107,13 @@ def _default(field: FieldInfo) -> str:
         return between.or_word
     if between:
         return durations.text(default)
-    return "none" if default == {} else str(default)
+    if isinstance(default, int) and _is_mode(field):
+        return f"{default:04o}"
+    return "none" if default in ({}, (), None) else str(default)
+
+
+def _is_mode(field: FieldInfo) -> bool:
+    return any(isinstance(m, BeforeValidator) and m.func is octal_mode for m in field.metadata)
 
 
 def _between(field: FieldInfo) -> durations.Between | None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.bench import crash, hung, idle, servers
+from tests.bench import crash, hung, idle, remap, servers
 from tests.bench.figures import Figure, as_json, as_markdown, as_text
 from tests.bench.stage import Stage
 from tests.lab.client import Client
@@ -59,6 +59,15 @@ def idling(lab: Cluster, arguments: argparse.Namespace) -> list[Figure]:
     return figures
 
 
+def remapping(lab: Cluster, arguments: argparse.Namespace) -> list[Figure]:
+    """Files of an old number get the new one."""
+    client = lab.add_client()
+    volume = lab.create_volume("remap", replica=3)
+    figures = remap.measure(client, volume, min(3, arguments.rounds), arguments.files)
+    lab.remove(client)
+    return figures
+
+
 def _on_stage(
     lab: Cluster, kind: Callable[[], Client | Host], measure: Callable[[Stage], list[Figure]]
 ) -> list[Figure]:
@@ -75,6 +84,7 @@ BENCHES: dict[str, Bench] = {
     "servers": bad_servers,
     "hung": hung_mount,
     "idle": idling,
+    "remap": remapping,
 }
 
 
@@ -103,6 +113,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--mounts", type=int, default=10, help="mounts with a bad server (10)")
     parser.add_argument("--probes", type=int, default=100, help="seconds a mount hangs (100)")
     parser.add_argument("--idle", type=float, default=300, help="seconds of idling (300)")
+    parser.add_argument("--files", type=int, default=10_000, help="in a tree to remap (10,000)")
     parser.add_argument("--build", type=Path, default=BUILD, help="where to leave the tables")
     arguments = parser.parse_args()
     for name in arguments.bench:

@@ -27,8 +27,9 @@ PAYLOAD = 4096
 LENGTH = 16 + 64 + PAYLOAD + 1
 """A record: number (16 digits), SHA-256 (hex), payload, newline."""
 STALE = 3.0
-"""Seconds for which what seems missing is looked for again. Where the client was replaced under the
-open file, the new one may have seen the file's size a second ago, and reads no further than that.
+"""Seconds for which what seems missing, or different, is looked for again. Where the client was
+replaced under the open file, or bricks go and come, the file's size may be one of a moment ago: of
+before a write that failed and reached the bricks all the same, or of a replica that is not healed.
 """
 
 
@@ -127,13 +128,18 @@ class Job:
         self._operation = "fsync"
         os.fsync(self._file)
         self._operation = "read"
-        if self._read_back(len(data)) != data:
-            raise OSError(errno.EBADMSG, "what was read back differs")
+        deadline = time.monotonic() + STALE
+        while self._read_back(len(data)) != data:
+            if time.monotonic() > deadline:
+                raise OSError(errno.EBADMSG, "what was read back differs")
+            time.sleep(0.1)
         if self.reopen:
             self._close()
 
     def _read_back(self, length: int) -> bytes:
         """The end of the file. A read stops short where a later page can't be had: ask for that."""
+        # From the bricks: the kernel can keep a page of zeros where a write failed half way.
+        os.posix_fadvise(self._file, 0, 0, os.POSIX_FADV_DONTNEED)
         begin = os.fstat(self._file).st_size - length
         found = b""
         while part := os.pread(self._file, length - len(found), begin + len(found)):

@@ -15,6 +15,8 @@ from .shell import LabError, run
 REPOSITORY = Path(__file__).resolve().parents[2]
 VARIABLE = "GLUSTER_ML_PACKAGE"
 UNIT = "gluster-ml-agent.service"
+HIDDEN = ("/home", "/root", "/run/user", "/tmp", "/var/tmp")
+"""What PrivateTmp= and ProtectHome= hide."""
 PROGRAM = "/usr/bin/gluster-ml-agent"
 TREES = REPOSITORY / "build/unpacked"
 
@@ -57,8 +59,8 @@ def unit() -> Path:
 
 
 def seen_by_service() -> list[str]:
-    """Settings by which a service sees the checkout where its PrivateTmp= would hide it."""
-    hidden = any(REPOSITORY.is_relative_to(folder) for folder in ("/tmp", "/var/tmp"))
+    """Settings by which a service sees the checkout where its sandbox would hide it."""
+    hidden = any(REPOSITORY.is_relative_to(folder) for folder in HIDDEN)
     return [f"BindReadOnlyPaths={REPOSITORY}"] if hidden else []
 
 

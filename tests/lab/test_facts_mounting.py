@@ -100,6 +100,19 @@ def test_missing_sub_directory(standing: Volume, client: Client) -> None:
     )
 
 
+def test_a_volume_that_the_server_does_not_have(standing: Volume, client: Client) -> None:
+    assert mount(client, f"node1:/{standing.name}x", M).returncode != 0
+    assert "failed to get the 'volume file' from server" in log(client)
+
+
+def test_a_volume_that_is_stopped(volume: Volume, client: Client) -> None:
+    with faults.volume_stopped(volume):
+        mount(client, f"node1:/{volume.name}", M)
+        until(lambda: client.entry(M) is None, 20, "nothing is mounted")
+    assert "failed to get the port number for remote subvolume" in log(client)
+    assert "failed to get the 'volume file'" not in log(client)
+
+
 def test_first_server_refusing(cluster: Cluster, standing: Volume, client: Client) -> None:
     with faults.port_refusing(cluster.servers[0]):
         took = seconds(client, f"node1:/{standing.name}", "backup-volfile-servers=node2:node3")

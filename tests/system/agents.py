@@ -229,7 +229,7 @@ class UnitAgent(Agent):
         self.host.run(["rm", "-rf", f"/etc/systemd/system/{UNIT}.d"])
         self.host.tidy()
         own = ("/run", "/var/lib", "/var/log", "/etc")
-        self.host.run(["rm", "-rf", *(f"{place}/gluster-ml" for place in own)])
+        self.host.run(["rm", "-rf", "--one-file-system", *(f"{place}/gluster-ml" for place in own)])
 
 
 def config(volume: str, **changes: str) -> str:

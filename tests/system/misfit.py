@@ -1,7 +1,7 @@
 """Runs as the service in the agent's place, and behaves badly: `misfit.py deaf|mute|stuck PATH`.
 
 deaf: ready, and deaf to SIGTERM. mute: never ready. stuck: ready, with four children that sit in
-system calls on PATH for as long as it hangs.
+a system call on PATH for as long as it hangs.
 """
 
 import os
@@ -12,9 +12,7 @@ import sys
 
 STUCK = """
 import os
-while True:
-    os.listdir({0!r})
-    os.close(os.open("{0}/w{1}", os.O_CREAT | os.O_RDWR))
+os.open("{0}/w{1}", os.O_CREAT | os.O_RDWR)
 """
 
 

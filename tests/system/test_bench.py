@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-SMALL = ["--rounds", "1", "--probes", "8", "--idle", "5"]
+BENCHES = ["crash", "hung", "idle", "remap"]
+SMALL = ["--rounds", "1", "--probes", "8", "--idle", "5", "--files", "300"]
 
 
 @pytest.mark.timeout(600)
 def test_the_benches_measure_and_tell(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.bench", "crash", "hung", "idle", *SMALL, "--build", tmp_path],
+        [sys.executable, "-m", "tests.bench", *BENCHES, *SMALL, "--build", tmp_path],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

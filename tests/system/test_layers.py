@@ -85,6 +85,25 @@ def test_another_volume_on_top_is_foreign(
         assert bare_agent.await_verdict("healthy")["client_pid"] == before["client_pid"]
 
 
+def test_another_volume_in_the_file_takes_the_path_once_the_old_one_is_idle(
+    bare_agent: UnitAgent, shared_volume: Volume, other_volume: Volume
+) -> None:
+    healthy(bare_agent, shared_volume)
+    with training(bare_agent.machine) as job:
+        bare_agent.configure(config(other_volume.name))
+        seen = bare_agent.await_verdict("absent")
+        assert f"{shared_volume.name} still is, the agent's own mount" in seen["evidence"]
+        assert "gluster-ml-agent status a.removed" in seen["advice"]
+        bare_agent.await_log("removal-pending")
+        job.await_records(5)
+    assert bare_agent.await_verdict("healthy")["volume"] == other_volume.name
+    assert "foreign" not in bare_agent.verdicts()
+    accepted = bare_agent.entries("config-accepted")[-1].message
+    assert f"another volume, {shared_volume.name} -> {other_volume.name}, when" in accepted
+    (forgotten,) = bare_agent.entries("forgotten")
+    assert forgotten.message.startswith(f"{shared_volume.name} at /mnt/a ")
+
+
 def test_the_same_volume_on_top_is_told_and_left_alone(
     bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:

@@ -300,8 +300,6 @@ def test_full_bricks(make_volume: Callable[..., Volume], client: Client, driver:
         return driver("probe", path=path, write="host")["write"]
 
     until(lambda: tried()["errno"] == errno.ENOSPC, 60, "writing fails")
-    write = tried()
-    assert write["errno"] == errno.ENOSPC
     for fault in full:
         fault.end()
     until(lambda: tried() == WROTE, 60, "writing works again")
@@ -324,6 +322,7 @@ def test_a_write_that_fails_tells_its_step(
 
 
 OLD_KERNEL = """
+import sys
 from agent.worker import client
 told = client._connections
 client._connections = lambda pid: {-1} if told(pid) else set()  # kernels whose fdinfo says less

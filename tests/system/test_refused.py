@@ -3,7 +3,7 @@
 from tests.lab import faults
 from tests.lab.shell import until
 from tests.lab.volume import Volume
-from tests.system.agents import Agent, config
+from tests.system.agents import Agent, QuickAgent, config
 from tests.system.training import REPLACED, training
 
 
@@ -16,6 +16,14 @@ def test_a_client_that_is_refused(agent: Agent, shared_volume: Volume) -> None:
     agent.await_verdict("healthy")
     assert len(agent.machine.processes("glusterfs")) == 1
     assert agent.verdicts() == ["absent", "healthy"]
+
+
+def test_a_name_that_no_volume_has(quick_agent: QuickAgent, shared_volume: Volume) -> None:
+    quick_agent.configure(config(f"{shared_volume.name}x"))
+    quick_agent.start()
+    server_says = f"answers but gives no volume {shared_volume.name}x"
+    until(lambda: server_says in str(quick_agent.mount().get("evidence")), 60, server_says)
+    assert f"gluster volume info {shared_volume.name}x" in str(quick_agent.mount()["advice"])
 
 
 def test_a_directory_of_the_volume_that_is_not_there(agent: Agent, shared_volume: Volume) -> None:

@@ -94,10 +94,12 @@ def bash(made: Path, tmp_path: Path) -> Iterator[Bash]:
 
 
 def test_commands_and_options(bash: Bash) -> None:
-    assert bash.offered("gluster-ml-agent ") == set(commands())
+    first = {name.split()[0] for name in commands()}
+    assert bash.offered("gluster-ml-agent ") == first
     assert bash.offered("gluster-ml-agent r") == {"run", "resume"}
     assert bash.offered("gluster-ml-agent --") == {"--help", "--version", "--config"}
-    assert bash.offered("gluster-ml-agent --config a.yaml ") == set(commands())
+    assert bash.offered("gluster-ml-agent --config a.yaml ") == first
+    assert bash.offered("gluster-ml-agent ids ") == {"check", "remap"}
     for name, command in commands().items():
         options = {option for a in command._actions for option in a.option_strings}
         assert bash.offered(f"gluster-ml-agent {name} -") == options

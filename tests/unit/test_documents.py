@@ -11,7 +11,7 @@ from agent.config.load import load
 from agent.events import Event
 from agent.health import statusfile
 from agent.model import Verdict
-from tests.unit.health.samples import HUNG, agent_status
+from tests.unit.health.samples import HUNG, IDENTITIES, agent_status
 
 REPOSITORY = Path(__file__).parents[2]
 DOCUMENTS = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/*.md")])
@@ -35,11 +35,17 @@ def anchors(document: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-def commands() -> dict[str, argparse.ArgumentParser]:
-    for action in parser()._actions:
+def commands(
+    grammar: argparse.ArgumentParser | None = None, before: str = ""
+) -> dict[str, argparse.ArgumentParser]:
+    """Each command by its name, those below another with its name before theirs."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    grammar = grammar or parser()
+    for action in grammar._actions:
         if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    raise AssertionError("the parser has no commands")
+            for word, command in action.choices.items():
+                found |= commands(command, f"{before}{word} ")
+    return found or {before.strip(): grammar}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -101,14 +107,17 @@ def test_the_exit_codes_of_status_name_every_verdict() -> None:
 
 
 def test_the_table_of_commands_is_that_of_the_program() -> None:
-    named = [row[0].strip("`").split()[1] for row in rows(text("README.md"), "Commands")]
-    assert named == list(commands())
+    named = [
+        re.match(r"`gluster-ml-agent ([a-z]+(?: [a-z]+)*)", row[0])
+        for row in rows(text("README.md"), "Commands")
+    ]
+    assert [match and match[1] for match in named] == list(commands())
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_shown_exists(name: str) -> None:
     for piece in code(text(name)):
-        for word, rest in re.findall(r"gluster-ml-agent ([a-z]+)\b(.*)", piece):
+        for word, rest in re.findall(r"gluster-ml-agent ((?:ids )?[a-z]+)\b(.*)", piece):
             assert word in commands(), f"{name}: {piece}"
             known = commands()[word].format_help()
             assert all(option in known for option in re.findall(r"--[a-z]+", rest)), piece
@@ -124,8 +133,10 @@ def test_the_table_of_events_is_that_of_the_code() -> None:
 
 def test_every_key_of_the_status_is_explained() -> None:
     told = set(re.findall(r"`([a-z_.]+)`", text("docs/status.md")))
-    shown = statusfile.to_dict(agent_status(HUNG))
-    config, mounts = shown.pop("config"), shown.pop("mounts")
+    shown = statusfile.to_dict(agent_status(HUNG, identities=IDENTITIES))
+    config, mounts, identities = shown.pop("config"), shown.pop("mounts"), shown["identities"]
     assert isinstance(config, dict)
     assert isinstance(mounts, dict)
-    assert set(shown) | {f"config.{key}" for key in config} | set(mounts[HUNG.name]) <= told
+    assert isinstance(identities, dict)
+    inner = {f"config.{key}" for key in config} | set(mounts[HUNG.name]) | set(identities)
+    assert set(shown) | inner <= told

@@ -1,6 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.model import Obstacle, ObstacleKind
 from agent.mounts import servers
 from agent.system.net import Contact, Outcome
 
@@ -44,3 +45,16 @@ def test_a_preferred_server_that_answers_stays_first(outcomes: dict[str, Outcome
 def test_the_evidence_in_words() -> None:
     found = [Contact("node1", Outcome.SILENT), Contact("node2", Outcome.ANSWERED, 0.0021)]
     assert servers.describe(found) == "node1 silent, node2 answered in 2 ms"
+
+
+def test_what_is_in_the_way_until_one_answers() -> None:
+    found = contacts(
+        node1=Outcome.SILENT, node2=Outcome.UNREACHABLE, node3=Outcome.UNRESOLVABLE
+    ) | contacts(node4=Outcome.REFUSED)
+    assert servers.obstacles(found.values()) == (
+        Obstacle(ObstacleKind.SILENT, "node1"),
+        Obstacle(ObstacleKind.SILENT, "node2"),
+        Obstacle(ObstacleKind.UNRESOLVABLE, "node3"),
+        Obstacle(ObstacleKind.REFUSED, "node4"),
+    )
+    assert servers.obstacles((found | contacts(node2=Outcome.ANSWERED)).values()) == ()

@@ -1,9 +1,11 @@
 import json
 import os
+import pty
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,7 +46,7 @@ class Host:
     def state_dir(self) -> Path:
         return self.root / "state"
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
         environ = {
             "PATH": os.environ["PATH"],
             "RUNTIME_DIRECTORY": f"{self.run_dir}:/elsewhere",
@@ -55,7 +57,7 @@ class Host:
             [sys.executable, "-m", "agent", "--config", str(self.config), *arguments],
             env=environ,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
         )
 
@@ -226,6 +228,48 @@ def test_wait_for_a_mount_without_a_verdict(host: Host) -> None:
     host.say(HEALTHY, unjudged=("model-share",))
     code, _, err = host.call("wait", "model-share", "--timeout", "1s")
     assert (code, err) == (1, "gluster-ml-agent: there is no verdict on model-share yet\n")
+
+
+def on_a_terminal(host: Host, *arguments: str, then: Callable[[], object]) -> list[str]:
+    """What a command says on stderr where that is a terminal; then: done once it said a line."""
+    ours, theirs = pty.openpty()
+    with host.start(*arguments, stderr=theirs) as process:
+        os.close(theirs)
+        said = b""
+        try:
+            while piece := os.read(ours, 4096):
+                if b"\n" in said + piece and b"\n" not in said:
+                    then()
+                said += piece
+        except OSError:  # EIO: the other end was closed
+            os.close(ours)
+        process.wait(60)
+    return said.decode().splitlines()
+
+
+def test_wait_tells_a_terminal_what_it_waits_for_and_when_that_changes(host: Host) -> None:
+    absent = replace(HUNG, verdict=Verdict.ABSENT, removing=False, advice="")
+    host.say(replace(absent, evidence="no server answers"))
+
+    def change() -> None:
+        for seconds in (3, 4):
+            host.say(replace(absent, evidence=f"no such volume since {seconds} s"))
+            time.sleep(0.5)
+
+    said = on_a_terminal(host, "wait", HUNG.name, "--timeout", "4s", then=change)
+    waiting = f"gluster-ml-agent: waiting: {HUNG.name} is absent: "
+    assert said[0] == f"{waiting}no server answers"
+    assert said[1].startswith(f"{waiting}no such volume since ")  # 3 s, or 4 s on a slow machine
+    assert said[2:] == [f"gluster-ml-agent: {HUNG.name} is absent: no such volume since 4 s"]
+
+
+def test_wait_tells_a_terminal_that_it_gives_a_new_name_time(host: Host) -> None:
+    host.say(HEALTHY)
+    found = replace(HEALTHY, name="other")
+    said = on_a_terminal(host, "wait", "other", then=lambda: host.say(found))
+    assert len(said) == 1
+    assert "waiting: the running agent has no mount named other" in said[0]
+    assert "up to 10 s" in said[0]
 
 
 PAUSED = replace(HUNG, verdict=Verdict.PAUSED, observed=Verdict.HUNG)

@@ -10,7 +10,8 @@ from agent.config.load import load
 from tests.unit.test_documents import commands
 
 SHIPPED = (Path(__file__).parents[3] / "etc/gluster-ml/agent.yaml").read_text()
-NAME = "model-share"
+NAMES = {"mounts": "model-share", "directories": "checkpoints", "users": "alice"}
+"""What the example has where a name of the user's stands, by what holds the names."""
 
 
 def uncommented() -> str:
@@ -22,8 +23,8 @@ def uncommented() -> str:
 def shown(key: Key) -> str:
     """A key's value in the example, as it is written there. Raises KeyError."""
     value = yaml.safe_load(uncommented())
-    for part in key.place:
-        value = value[NAME if part == "NAME" else part]
+    for before, part in zip(("", *key.place), key.place, strict=False):
+        value = value[NAMES[before] if part == "NAME" else part]
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -35,7 +36,7 @@ def test_as_shipped_there_are_no_mounts() -> None:
 
 def test_the_example_is_valid() -> None:
     loaded = load(uncommented(), "agent.yaml")
-    assert list(loaded.config.mounts) == [NAME]
+    assert list(loaded.config.mounts) == [NAMES["mounts"]]
     assert not loaded.warnings
 
 

@@ -9,7 +9,11 @@ from agent.config.options_table import KNOWN, REFUSED
 from tests.unit.test_documents import rows, text
 
 TEXT = text("docs/configuration.md")
-SECTIONS = {"mounts": ("mounts", "NAME"), "health": ("health",)}
+SECTIONS = {
+    "mounts": ("mounts", "NAME"),
+    "identities": ("identities",),
+    "health": ("health",),
+}
 """Headings, and the place of the keys in the table below each."""
 
 

@@ -5,12 +5,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import pytest
+
 from agent.config.schema import Config, MountConfig
 from agent.daemon.keepers import Keepers, Moves
-from agent.daemon.loop import _write_name
+from agent.daemon.whoami import write_name
 from agent.events import Event
-from agent.model import Client, ClientState, Verdict
-from tests.unit.mounts.world import FINE, PATH, World, config, until
+from agent.model import Client, ClientState, ProcessId, Verdict
+from tests.unit.mounts.world import FINE, OURS, PATH, World, config, until
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -90,9 +92,9 @@ def test_a_paused_mount_that_another_takes_the_name_of_stays_untouched(tmp_path:
 
 
 def test_a_state_directory_that_can_not_be_written_stops_no_agent(tmp_path: Path) -> None:
-    assert _write_name(tmp_path / "missing")
-    first = _write_name(tmp_path)
-    assert _write_name(tmp_path) == first
+    assert write_name(tmp_path / "missing")
+    first = write_name(tmp_path)
+    assert write_name(tmp_path) == first
 
 
 def test_the_guard_stays_where_another_volume_takes_the_path(tmp_path: Path) -> None:
@@ -107,3 +109,47 @@ def test_the_guard_stays_where_another_volume_takes_the_path(tmp_path: Path) -> 
         assert "unguard" not in world.done
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_another_volume_waits_for_the_agents_own_mount_of_before(
+    tmp_path: Path, *, made: bool
+) -> None:
+    """made: by the agent; else somebody else mounted there, which is foreign and stays."""
+
+    async def run() -> World:
+        world = World(tmp_path, answer=FINE, busy=made)
+        world.client = Client(ClientState.ALIVE, ProcessId(1, 1))
+        status = world.report.status
+
+        def verdict() -> Verdict | None:
+            return status["a"].verdict if "a" in status else None
+
+        if not made:
+            world.layers.append(OURS)
+        async with keepers(world, []) as kept:
+            kept.apply(named(a=config()), NOBODY)
+            await until(lambda: verdict() is Verdict.HEALTHY, "it is healthy")
+            kept.apply(named(a=config(volume="other")), NOBODY)
+            judged = (Verdict.ABSENT, Verdict.FOREIGN)
+            await until(lambda: verdict() in judged, "the other volume is judged")
+            assert (verdict() is Verdict.ABSENT) == made
+            if made:
+                assert status["a"].evidence.startswith("other is not mounted yet: vol still is")
+                await until(lambda: world.report.told(Event.REMOVAL_PENDING), "it is in use")
+                assert world.done.count("mount") == 1
+                world.busy = False
+                kept.apply(named(), NOBODY)  # and back: tried again at once
+                kept.apply(named(a=config(volume="other")), NOBODY)
+                await until(lambda: world.asked[-1].source == "node1:/other", "it is mounted")
+        return world
+
+    world = asyncio.run(run())
+    if made:
+        assert world.report.told(Event.UNMOUNTED) == [
+            f"unmounted {PATH}: another volume takes its place"
+        ]
+        assert world.report.told(Event.FORGOTTEN) == [f"vol at {PATH} is no longer looked after"]
+        assert not any("foreign" in said for said in world.report.told(Event.VERDICT))
+    else:
+        assert world.done == []

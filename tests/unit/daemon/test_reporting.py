@@ -41,13 +41,12 @@ def test_a_configured_mount_is_told_of_before_its_first_verdict(
 
 
 @pytest.mark.parametrize("verdict", [Verdict.HEALTHY, Verdict.FOREIGN])
-def test_the_mount_of_before_is_not_called_somebody_elses(
+def test_who_uses_the_mount_of_before_is_told_where_it_is_shown(
     reporting: Reporting, tmp_path: Path, verdict: Verdict
 ) -> None:
-    reporting.changed(replace(HEALTHY, verdict=Verdict.FOREIGN))
+    reporting.changed(replace(HEALTHY, verdict=Verdict.ABSENT))
     old = replace(HEALTHY, name="datasets.removed", removing=True, verdict=verdict)
     reporting.changed(old)
     reporting.write()
     advice = statusfile.read(tmp_path).mounts[0].advice
     assert ("status datasets.removed" in advice) == (verdict is Verdict.HEALTHY)
-    assert ("it isn't the agent's" in advice) == (verdict is Verdict.FOREIGN)

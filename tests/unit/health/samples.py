@@ -10,6 +10,10 @@ from agent.model import (
     ConfigState,
     ConfigStatus,
     Holder,
+    IdentitiesState,
+    IdentitiesStatus,
+    LayoutState,
+    LayoutStatus,
     MountStatus,
     ProcessId,
     Space,
@@ -58,7 +62,24 @@ HUNG = MountStatus(
     probe_seconds=0.004,
     attempts=1,
     removing=True,
+    layout=LayoutStatus(
+        LayoutState.FINDINGS,
+        12,
+        looked=NOW - 60,
+        made=3,
+        mended=1,
+        findings=("cache: was there before the agent: mode 0755, declared 2775",),
+    ),
     client_log="/var/log/gluster-ml/model-share.log",
+)
+
+IDENTITIES = IdentitiesStatus(
+    state=IdentitiesState.DIFFERS,
+    checked=NOW - 30,
+    missing=("user carol with number 20003 and group 20000",),
+    failed=("user carol with number 20003 and group 20000: useradd failed: no space left",),
+    conflicts=("user alice is number 20001 in the file, and number 1001 on this host",),
+    crowded=("user bob is in 90 groups: GlusterFS serves none with more than 87",),
 )
 
 

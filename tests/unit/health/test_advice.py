@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from agent.health.advice import Situation, advise
-from agent.model import ProcessId, Verdict
+from agent.model import Obstacle, ObstacleKind, ProcessId, Verdict
 from tests.unit.health.samples import BRICKS
 
 BASE = Situation(
@@ -46,6 +46,40 @@ def test_degraded_by_bricks_and_without() -> None:
     by_brick = advise(replace(BASE, verdict=Verdict.DEGRADED, bricks=BRICKS))
     assert "heal model-store info" in by_brick
     assert "split-brain" in advise(replace(BASE, verdict=Verdict.DEGRADED))
+
+
+def test_degraded_for_want_of_servers_speaks_of_them_alone() -> None:
+    servers = (Obstacle(ObstacleKind.REFUSED, "node1"), Obstacle(ObstacleKind.REFUSED, "node2"))
+    advice = advise(replace(BASE, verdict=Verdict.DEGRADED, obstacles=servers))
+    assert "on node1, node2: systemctl status glusterd" in advice
+    assert "split-brain" not in advice
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        (ObstacleKind.UNRESOLVABLE, "getent hosts node1 'a b'"),
+        (ObstacleKind.REFUSED, "systemctl status glusterd"),
+        (ObstacleKind.SILENT, "TCP port 24008"),
+        (ObstacleKind.NO_VOLUME, "gluster volume info model-store"),
+        (ObstacleKind.NO_BRICK, "gluster volume start model-store"),
+        (ObstacleKind.NOT_ALLOWED, "gluster volume get model-store"),
+        (ObstacleKind.NO_DIRECTORY, "make the directory sub on"),
+    ],
+)
+def test_what_is_in_the_way_of_a_mount_tells_what_to_do(kind: ObstacleKind, command: str) -> None:
+    servers = (Obstacle(kind, "node1"), Obstacle(kind, "a b"))
+    advice = advise(replace(BASE, verdict=Verdict.ABSENT, obstacles=servers, port=24008))
+    assert advice.count(command) == 1
+    assert "/var/log" not in advice
+
+
+def test_servers_that_fail_in_several_ways_are_told_apart() -> None:
+    kinds = (ObstacleKind.SILENT, ObstacleKind.UNRESOLVABLE, ObstacleKind.SILENT)
+    mixed = tuple(Obstacle(kind, f"node{n}") for n, kind in enumerate(kinds, 1))
+    advice = advise(replace(BASE, verdict=Verdict.ABSENT, obstacles=mixed))
+    assert "check that node1, node3 run, " in advice
+    assert "getent hosts node2" in advice
 
 
 def test_new_options_tell_what_is_waited_for() -> None:

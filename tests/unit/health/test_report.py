@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.health.report import exit_code, status_sentence, status_text
-from agent.model import ConfigState, Holder, Verdict
+from agent.model import ConfigState, Holder, LayoutState, LayoutStatus, Verdict
 from tests.unit.health.samples import HEALTHY, HUNG, NOW, agent_status, config
 
 GOLDEN = """\
@@ -24,6 +24,8 @@ model-share: hung since 14:02 (3 min)
   log      /var/log/gluster-ml/model-share.log
   bricks   2 of 3 connected; not connected: node2:/bricks/b1
   space    1.0 TiB free of 3.0 TiB (33 %)
+  layout   12 directories, 1 finding
+           cache: was there before the agent: mode 0755, declared 2775
   recovery 2 times; last: client died; back after 0.2 s by node2
   held by  pid 900 python (uid 20001, docker 3f2a): open file on the old mount
 
@@ -37,6 +39,23 @@ datasets: healthy since 2026-11-29 14:05 (24 h)
 
 def test_status_for_people() -> None:
     assert status_text(agent_status(HUNG, HEALTHY), NOW, zone=UTC) == GOLDEN
+
+
+@pytest.mark.parametrize(
+    ("layout", "words"),
+    [
+        (LayoutStatus(LayoutState.PENDING, 1), "1 directory, not looked at yet"),
+        (LayoutStatus(LayoutState.APPLIED, 12, looked=NOW), "12 directories as declared"),
+        (
+            LayoutStatus(LayoutState.FAILED, 12, findings=("EROFS",)),
+            "12 directories, which can't be looked after: EROFS",
+        ),
+    ],
+)
+def test_the_layout_in_words(layout: LayoutStatus, words: str) -> None:
+    text = status_text(agent_status(replace(HEALTHY, layout=layout)), NOW, zone=UTC)
+    assert f"  layout   {words}\n" in text
+    assert exit_code(agent_status(replace(HEALTHY, layout=layout))) == 0
 
 
 def test_one_mount_only() -> None:
@@ -79,7 +98,9 @@ def test_more_holders_than_a_screen_takes_are_counted() -> None:
 
 @given(st.text(max_size=300))
 def test_foreign_text_never_reaches_a_terminal_raw(foreign: str) -> None:
-    mount = replace(HUNG, evidence=foreign, holders=(Holder(1, foreign, 0, foreign, ""),))
+    layout = LayoutStatus(LayoutState.FINDINGS, 1, findings=(foreign,))
+    holders = (Holder(1, foreign, 0, foreign, ""),)
+    mount = replace(HUNG, evidence=foreign, holders=holders, layout=layout)
     for line in status_text(agent_status(mount), NOW, zone=UTC).split("\n"):
         assert line.isprintable()
 

@@ -15,8 +15,17 @@ from hypothesis import strategies as st
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.decode import from_dict
-from agent.model import AgentStatus, ConfigState, MountStatus, ProcessId
-from tests.unit.health.samples import HEALTHY, HUNG, NOW, agent_status, config
+from agent.model import (
+    AgentStatus,
+    ConfigState,
+    IdentitiesState,
+    IdentitiesStatus,
+    MountStatus,
+    ProcessId,
+    RemapState,
+    RemapStatus,
+)
+from tests.unit.health.samples import HEALTHY, HUNG, IDENTITIES, NOW, agent_status, config
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -47,6 +56,31 @@ def test_names_of_the_contract() -> None:
 
 def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     status = agent_status(HUNG, HEALTHY)
+    statusfile.write(tmp_path, status)
+    assert statusfile.read(tmp_path) == status
+
+
+@pytest.mark.parametrize(
+    "remap",
+    [
+        RemapStatus(RemapState.WALKING, "enforce", 10, 9, 8, 1, problems=("a: odd",)),
+        RemapStatus(RemapState.DONE, "report", 10, 9, ended=NOW, host="gpu-3"),
+    ],
+)
+def test_where_the_search_for_old_ids_stands_is_read_back(
+    tmp_path: Path, remap: RemapStatus
+) -> None:
+    status = agent_status(replace(HEALTHY, remap=remap))
+    statusfile.write(tmp_path, status)
+    assert statusfile.read(tmp_path) == status
+
+
+@pytest.mark.parametrize(
+    "identities",
+    [None, IDENTITIES, IdentitiesStatus(IdentitiesState.UNKNOWN, error="no answer within 15 s")],
+)
+def test_identities_are_read_back(tmp_path: Path, identities: IdentitiesStatus | None) -> None:
+    status = agent_status(identities=identities)
     statusfile.write(tmp_path, status)
     assert statusfile.read(tmp_path) == status
 

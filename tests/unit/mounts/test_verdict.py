@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import Client, ClientState, MountEntry, ProcessId, Verdict
+from agent.model import (
+    Client,
+    ClientState,
+    MountEntry,
+    Obstacle,
+    ObstacleKind,
+    ProcessId,
+    Verdict,
+)
 from agent.mounts.facts import Facts, ProbeSeen, Wanted, hung_after
 from agent.mounts.verdict import decide
 from agent.protocol import GraphView, ProbeReply, Step
@@ -228,7 +236,14 @@ def test_degraded_by_bricks_or_servers() -> None:
     assert judgement is not None
     assert judgement.verdict is Verdict.DEGRADED
     assert "1 of 2 bricks not connected: node2:/b1" in judgement.evidence
-    assert verdict(replace(HEALTHY, servers_reachable=False)) is Verdict.DEGRADED
+    refused = (Obstacle(ObstacleKind.REFUSED, "node1"),)
+    unreachable = replace(HEALTHY, servers_reachable=False, obstacles=refused)
+    by_servers = decide(WANTED, unreachable, 42, NOW)
+    assert by_servers is not None
+    assert (by_servers.verdict, by_servers.obstacles) == (Verdict.DEGRADED, refused)
+    both = decide(WANTED, replace(unreachable, probe=facts.probe), 42, NOW)
+    assert both is not None
+    assert both.obstacles == ()
     assert verdict(replace(HEALTHY, servers_reachable=None)) is Verdict.HEALTHY
 
 

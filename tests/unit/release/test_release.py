@@ -48,6 +48,7 @@ class Checkout:
     def release(self, version: str, build: str, key: str = "F00D") -> subprocess.Popen[str]:
         return subprocess.Popen(
             [
+                *("env", "--default-signal=INT"),  # ignored by what a shell has in the background
                 "make",
                 "-C",
                 str(self.root),
@@ -141,9 +142,13 @@ def test_an_interrupted_build_too(checkout: Checkout, tmp_path: Path) -> None:
     started = tmp_path / "started"
     program = f"import signal; open({str(started)!r}, 'w'); signal.pause()"
     process = checkout.release("0.2.0", build(tmp_path, program))
-    until(started.exists, 60, "the build runs")
-    os.killpg(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=60)
+    try:
+        until(started.exists, 60, "the build runs")
+        os.killpg(process.pid, signal.SIGINT)
+        _, stderr = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     assert "release: interrupted\nCommit and tag are taken back.\n" in stderr
     checkout.assert_untouched()
 

@@ -1,7 +1,12 @@
 import pytest
 
 from agent.system.mounthost import MountRequest
-from agent.system.transient import Loaded, mount_properties, umount_properties
+from agent.system.transient import (
+    Loaded,
+    mount_properties,
+    tool_properties,
+    umount_properties,
+)
 
 
 @pytest.mark.parametrize(
@@ -47,3 +52,10 @@ def test_an_unmount_runs_the_given_arguments_untouched() -> None:
     argv = ("umount", "--", "/mnt/a b%n$X")
     properties = {name: value.value for name, value in umount_properties("/mnt/a", argv, 5.0)}
     assert properties["ExecStart"] == [["/bin/umount", list(argv), True]]
+
+
+def test_a_tool_runs_with_the_given_arguments_untouched() -> None:
+    argv = ("/usr/sbin/useradd", "--", "a b%n$X")
+    properties = {name: value.value for name, value in tool_properties(argv, 30.0)}
+    assert properties["ExecStart"] == [["/usr/sbin/useradd", list(argv), False]]
+    assert properties["TimeoutStartUSec"] == 35_000_000

@@ -1,0 +1,1 @@
+"""The shared directory layout: what is declared, what is to be done about it, and doing it."""
