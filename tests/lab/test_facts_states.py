@@ -74,7 +74,7 @@ def test_quorum_lost(standing: Volume, mounted: Client) -> None:
             10,
             "the brick that is left answers, once the client has given the others up",
         )
-        assert attempt(mounted, "write", M) == "ENOTCONN"
+        until(lambda: attempt(mounted, "write", M) == "ENOTCONN", 10, "writes fail")
         until(
             lambda: attempt(mounted, "listdir", f"{M}/.meta") == "ENOTCONN",
             10,
