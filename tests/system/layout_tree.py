@@ -73,6 +73,7 @@ def snapshot(top: Path) -> dict[str, tuple[int, ...]]:
             s.st_uid,
             s.st_gid,
             s.st_mode,
+            s.st_nlink,
             s.st_mtime_ns,
             s.st_ctime_ns,
         )

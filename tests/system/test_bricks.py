@@ -10,10 +10,8 @@ from tests.lab.cluster import Cluster
 from tests.lab.faults import Fault
 from tests.lab.volume import Volume
 from tests.system.agents import QuickAgent, config
-from tests.system.training import LAGGING, assert_left_alone, training
+from tests.system.training import assert_left_alone, training
 
-LOST_BRICKS = {"ENOTCONN"} | LAGGING
-"""What a job may see of that."""
 LOST: dict[str, tuple[Callable[[Volume], Fault], int]] = {
     "two of three killed": (lambda volume: faults.bricks_killed(volume, volume.bricks[:2]), 60),
     "all killed": (lambda volume: faults.bricks_killed(volume, volume.bricks), 5),
@@ -29,7 +27,7 @@ def test_quorum_lost_and_found(quick_agent: QuickAgent, shared_volume: Volume, h
     agent = quick_agent
     client = agent.begin(config(shared_volume.name))
     fault, seconds = LOST[how]
-    with training(agent.machine, may_fail=LOST_BRICKS) as job:
+    with training(agent.machine, may_fail={"ENOTCONN"}) as job:
         with fault(shared_volume):
             lost = agent.await_verdict("no-quorum")
             assert "client lives" in lost["evidence"]
@@ -47,7 +45,7 @@ def test_a_disperse_set_without_enough_bricks(
     agent, volume = quick_agent, make_volume(disperse=3, redundancy=1)
     client = agent.begin(config(volume.name))
     # An open file of a disperse set does not outlive its redundancy: its writes go on failing.
-    with training(agent.machine, reopen=True, may_fail=LOST_BRICKS | {"EIO"}) as job:
+    with training(agent.machine, reopen=True, may_fail={"ENOTCONN", "EIO"}) as job:
         with faults.bricks_killed(volume, volume.bricks[:1]):
             degraded = agent.await_verdict("degraded")
             assert f"1 of 3 bricks not connected: {volume.bricks[0].label}" in degraded["evidence"]
@@ -64,7 +62,7 @@ def test_one_of_two_replica_sets_is_down(
 ) -> None:
     agent, volume = quick_agent, make_volume(replica=3, bricks=6)
     client = agent.begin(config(volume.name))
-    with training(agent.machine, may_fail=LOST_BRICKS) as job:
+    with training(agent.machine, may_fail={"ENOTCONN"}) as job:
         with faults.bricks_killed(volume, volume.bricks[3:]):
             degraded = agent.await_verdict("degraded")
             assert "3 of 6 bricks not connected" in degraded["evidence"]
@@ -81,7 +79,7 @@ def test_a_server_falls_silent_during_a_write(
     agent = quick_agent
     with faults.option_set(shared_volume, "network.ping-timeout", "6"):
         client = agent.begin(config(shared_volume.name, probe="{interval: 1s, timeout: 2s}"))
-        with training(agent.machine, may_fail=LAGGING) as job:
+        with training(agent.machine) as job:
             with faults.silent(cluster.server("node2")):
                 agent.await_verdict("slow")
                 agent.await_verdict("degraded")

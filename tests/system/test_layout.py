@@ -164,6 +164,11 @@ READING = {
 }
 
 
+def without_links(snapshot: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Less the count of links: of the root any replica tells its own, and the self-heal is off."""
+    return {path: [*fields[:4], *fields[5:]] for path, fields in snapshot.items()}
+
+
 def test_a_second_pass_writes_nothing_and_costs_two_operations_a_directory(
     work: Client, volume: Volume
 ) -> None:
@@ -179,7 +184,7 @@ def test_a_second_pass_writes_nothing_and_costs_two_operations_a_directory(
     end = operations(volume)
     volume._admin.gluster("volume", "profile", volume.name, "stop")
     assert (second["made"], second["mended"], second["findings"]) == ([], [], [])
-    assert drive(work, "snapshot") == before
+    assert without_links(drive(work, "snapshot")) == without_links(before)
     for brick, counts in end.items():
         done = {
             name: count - start[brick].get(name, 0)

@@ -1,5 +1,6 @@
 """Mounts made and unmade on real machines: with mount(8) itself, and by PID 1."""
 
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
@@ -241,8 +242,12 @@ class TestWithSystemd:
         assert remote.call("unmount", PATH, PATIENT) is True
         machine.write("/etc/fstab", line.replace(shared_volume.name, "none"))
         machine.systemctl("daemon-reload")
-        with suppress(MountFailed):  # mount.glusterfs can say that all went well
+        said = ""
+        try:  # mount.glusterfs can say that all went well
             remote.call("start_unit", unit, PATH, PATIENT)
+        except MountFailed as error:
+            said = str(error)
+        assert said == "" or re.search(r"of /etc/fstab failed: .* status 1", said)
         until(lambda: machine.entry(PATH) is None, 30, "nothing is mounted")
 
     def test_the_unit_waits_for_no_network_and_goes_before_it(

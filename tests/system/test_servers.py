@@ -11,7 +11,7 @@ from tests.lab.cluster import Cluster
 from tests.lab.faults import Fault
 from tests.lab.volume import Volume
 from tests.system.agents import Agent, QuickAgent, UnitAgent, config
-from tests.system.training import LAGGING, REPLACED, training
+from tests.system.training import REPLACED, training
 
 USABLE = ("healthy", "degraded")
 
@@ -38,7 +38,7 @@ def test_the_first_server_fails(
             assert time.monotonic() - begun < 20
             assert mounted["server"] == "node2"
             client = agent.machine.glusterfs("/mnt/a")
-            replaced = training(agent.machine, reopen=True, may_fail=REPLACED | LAGGING)
+            replaced = training(agent.machine, reopen=True, may_fail=REPLACED)
             job = stack.enter_context(replaced)
         agent.await_verdict("healthy")
         time.sleep(3)
