@@ -112,9 +112,13 @@ def test_the_same_volume_on_top_is_told_and_left_alone(
         lay_on_top(bare_agent.host, shared_volume)
         found = bare_agent.await_log("finding")
         assert [f.message[:20] for f in found] == ["2 mounts are stacked"]
-        seen = bare_agent.await_verdict("healthy")
-        assert seen["adopted"]
-        assert seen["client_pid"] not in (None, before["client_pid"])
+        until(
+            lambda: bare_agent.mount()["client_pid"] not in (None, before["client_pid"]),
+            30,
+            "the mount on top is known with its client",
+        )
+        seen = bare_agent.mount()
+        assert (seen["verdict"], seen["adopted"]) == ("healthy", True)
         bare_agent.machine.unmount("/mnt/a")
         until(
             lambda: bare_agent.mount().get("client_pid") == before["client_pid"],
