@@ -58,9 +58,6 @@ class Exchange:
     def entry(self, directory: int, name: str) -> None:
         """A name that is no directory's. Raises OSError, acl.OddError."""
         try:
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            if not self._concerns(found) and not self._listed(directory, name, found):
-                return
             inode = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=directory)
             try:
                 self.inode(inode)
@@ -113,28 +110,21 @@ class Exchange:
             self._links.add(number)
         return False
 
-    def _listed(self, directory: int, name: str, found: os.stat_result) -> bool:
-        """Whether its access ACL names an old id; a link has none."""
-        if stat.S_ISLNK(found.st_mode):
-            return False
-        data = self._acl(f"/proc/self/fd/{directory}/{name}", acl.XATTRS[0])
-        return data is not None and acl.exchanged(data, self._uids, self._gids) is not None
-
     def _lists(self, path: str, found: os.stat_result) -> dict[str, bytes]:
         """What its ACLs are to be, where they name an old id."""
         lists = {}
         for name in acl.XATTRS if stat.S_ISDIR(found.st_mode) else acl.XATTRS[:1]:
-            data = self._acl(path, name, follow=True)
+            data = self._acl(path, name)
             new = None if data is None else acl.exchanged(data, self._uids, self._gids)
             if new is not None:
                 lists[name] = new
         return lists
 
-    def _acl(self, path: str, name: str, *, follow: bool = False) -> bytes | None:
+    def _acl(self, path: str, name: str) -> bytes | None:
         if not self._acls:
             return None
         try:
-            return os.getxattr(path, name, follow_symlinks=follow)
+            return os.getxattr(path, name)
         except OSError as error:
             if error.errno not in (errno.ENODATA, *_NO_ACLS):
                 raise

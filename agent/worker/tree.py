@@ -15,7 +15,7 @@ from agent.worker import place
 
 DEEPEST = 500
 """Levels below the top; what lies deeper is told and left."""
-_BATCH = 16
+_BATCH = 8
 _AHEAD = 2
 """Batches that may wait for each thread. What a listing told of an entry the kernel believes for
 a second by default: were more ahead, each name would have to be asked for once more."""

@@ -22,7 +22,6 @@ from agent.identities.exchange import Exchange
 from agent.identities.remap import Elsewhere, Problem, Progress, Row, Tree, Turn, remap
 from agent.system.child import Child
 from agent.system.children import Children
-from agent.worker import inode
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -137,30 +136,6 @@ def test_setuid_is_not_given_back_where_others_could_have_written_meanwhile(volu
         assert stat.S_IMODE(path.stat().st_mode) == mode & 0o777
         assert os.getxattr(path, ACCESS) != b""
     assert done(volume).matched == 0
-
-
-def test_a_link_in_a_file_s_place_turns_no_acls_off(
-    volume: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A link has no ACL, and the kernel says so as for a file system without any."""
-    swapped, other = file(volume / "a", 100, 100), file(volume / "b", 100, 100)
-    os.setxattr(other, ACCESS, listed((2, OLD)))
-    look = os.stat
-
-    def stat_then_swap(path: Any, **how: Any) -> os.stat_result:
-        found = look(path, **how)
-        if path == "a":
-            swapped.unlink()
-            swapped.symlink_to("nowhere")
-        return found
-
-    monkeypatch.setattr(os, "stat", stat_then_swap)
-    top = os.open(volume, os.O_RDONLY)
-    exchange = inode.Exchange({OLD: NEW}, {}, top, dry=False)
-    exchange.entry(top, "a")
-    exchange.entry(top, "b")
-    os.close(top)
-    assert os.getxattr(other, ACCESS) == listed((2, NEW))
 
 
 def test_a_place_too_long_to_be_told_is_told_by_what_is_above_it(volume: Path) -> None:
