@@ -29,7 +29,8 @@ RETRY = 300.0
 """Seconds after a walk that failed, twice as many each time, up to EVERY."""
 MARKED = 2.0
 """Seconds between the places that are told, and remembered for an agent that starts later."""
-THREADS = 2
+THREADS = 4
+"""Files at work at once, each of them at rest half of the time."""
 MOST = 100
 """Problems that are told of one walk."""
 
@@ -119,7 +120,7 @@ class RemapKeeper:
             RemapState.WALKING, self._mode, mark.looked, mark.matched, mark.changed, problems=kept
         )
         async with work_view(
-            self._edges, self._means.work, "remap", self.name, self._mount
+            self._edges, self._means.work, "remap", self.name, self._mount, exact=False
         ) as entry:
             tree = Tree(entry.path, entry.device, THREADS, mark.at, gentle=True)
             turn = Turn(what, self._edges.wall(), EVERY, self._means.host)

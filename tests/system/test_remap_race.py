@@ -94,7 +94,7 @@ def test_300_rounds_with_a_user_of_this_host(place: Callable[..., Client]) -> No
 def test_300_rounds_with_a_user_of_another_host(
     place: Callable[..., Client], lone: Volume, cluster: Cluster
 ) -> None:
-    """The agent does it on a mount of its own, which caches nothing."""
+    """On a mount that caches nothing, so that each swap is seen at once."""
     other = cluster.add_client()
     work = place("entry-timeout=0", "attribute-timeout=0")
     other.mount(f"node1:/{lone.name}", M, ["acl"])
