@@ -70,7 +70,7 @@ def stopped_half_way(client: Client, files: int) -> dict[str, int]:
         if found["new"] > 100:
             return found
         os.kill(worker, signal.SIGCONT)
-        time.sleep(0.1)  # a piece of its work
+        time.sleep(0.3)  # a piece of its work
 
 
 def remap_workers(client: Client) -> list[int]:
