@@ -16,6 +16,9 @@ AS_MAPPED, DIFFERS, UNASKED = 0, 1, 3
 REMAPPED = 0
 """Of `ids remap`."""
 
+DONE = 0
+"""Of `trash`."""
+
 FAILED = 1
 """Of every command that could not do what it is for, but `status`."""
 
@@ -66,6 +69,18 @@ COMMANDS: dict[str, dict[int, str]] = {
     "ids remap": {
         REMAPPED: "no file has an old id any more; with --dry-run: they are counted",
         FAILED: "some have, or it could not be begun; stderr says which and why",
+    },
+    "trash list": {
+        DONE: "all that is yours is listed, be it nothing; for root: everything",
+        FAILED: "the trash can't be read",
+    },
+    "trash restore": {
+        DONE: "all is back where it came from",
+        FAILED: "something is not: stderr says which and why",
+    },
+    "trash purge": {
+        DONE: "the entries are gone",
+        FAILED: "some are not: stderr says which and why; or it was not confirmed",
     },
 }
 """By command: what each of its own exit codes means."""

@@ -1,0 +1,111 @@
+"""Restores an entry of the trash, as whoever asks: the kernel says whether they may.
+
+Nothing is replaced, no link followed. Root restores for others, so it puts nothing into a directory
+that is neither the one it came from nor its owner's: who may look into that could then read it.
+"""
+
+import contextlib
+import errno
+import os
+import stat
+
+from agent.worker import manifest, noreplace, trashbin
+from agent.worker.descent import ObstacleError
+from agent.worker.trashmove import Left, Row, Volume, raise_if_gone
+
+PIN = ".keep"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+def restore(volume: Volume, id_: str) -> Row:
+    """Put it back to where it came from, pinned: or the next pass of the cleaner would take it.
+
+    Row: {"row": "restored", "id", "run", "names"}, or {"row": "refused", "id", "why"}. Raises
+    GivenUpError.
+    """
+    try:
+        volume.require()
+        entry = trashbin.find(volume.trash, id_)
+        descriptor = trashbin.open_entry(volume.trash, entry.name, entry.inode)
+        try:
+            return _restored(volume, entry, descriptor)
+        finally:
+            os.close(descriptor)
+    except Left as left:
+        why = str(left)
+    except ObstacleError as obstacle:
+        word = "is not there any more" if obstacle.kind == "missing" else "is no directory"
+        why = f"{obstacle.path} {word}"
+    except FileNotFoundError:
+        why = "no such entry"
+    except OSError as error:
+        raise_if_gone(error, f"restoring {id_}")
+        why = os.strerror(error.errno or errno.EIO)
+    return {"row": "refused", "id": id_, "why": why}
+
+
+def _restored(volume: Volume, entry: trashbin.Entry, descriptor: int) -> Row:
+    """Raises Left, ObstacleError, OSError."""
+    noted = trashbin.noted(volume.trash, entry.id) or manifest.load(descriptor, manifest.NOTE)
+    names = trashbin.inside(descriptor)
+    if noted is None or not names:
+        raise Left("nothing says where it came from" if names else "nothing is left in it")
+    run, status = volume.enter(noted.run)
+    try:
+        # Its owner may leave what they like in it; only what was moved goes back by root's hand.
+        root = os.geteuid() == 0
+        if root and status.inode != noted.place and status.uid != entry.uid:
+            raise Left(f"{noted.run} is another directory now, and not its owner's")
+        names = [name for name in names if name in noted.inodes]
+        _require_room(descriptor, run, noted.run, names)
+        if root:
+            os.close(trashbin.claim(volume.trash, entry, trashbin.BACK))
+        _carry(volume, entry, descriptor, run, names, root=root)
+        return {"row": "restored", "id": entry.id, "run": noted.run, "names": names}
+    finally:
+        os.close(run)
+
+
+def _require_room(entry: int, run: int, shown: str, names: list[str]) -> None:
+    for name in names:
+        if not noreplace.is_free(entry, name, run, name):
+            raise Left(f"{shown}/{name} is there already, and is not replaced")
+
+
+def _carry(
+    volume: Volume, entry: trashbin.Entry, descriptor: int, run: int, names: list[str], *, root: bool
+) -> None:
+    """All of them, or none. Raises Left, OSError."""
+    done: list[str] = []
+    try:
+        _pin(descriptor, run, names[0])
+        for name in names:
+            noreplace.rename(descriptor, name, run, name)
+            done.append(name)
+    except OSError as error:
+        for name in done:
+            noreplace.rename(run, name, descriptor, name)
+        if root:
+            trashbin.unclaim(volume.trash, entry, trashbin.BACK, descriptor)
+        if isinstance(error, FileExistsError):
+            raise Left("something of its name is there by now, and is not replaced") from None
+        raise
+    if root:
+        trashbin.drop(volume.trash, entry.id + trashbin.BACK, descriptor)
+    else:
+        with contextlib.suppress(OSError):  # what is left of the entry, the next pass removes
+            os.unlink(manifest.NOTE, dir_fd=descriptor)
+
+
+def _pin(entry: int, run: int, name: str) -> None:
+    """As `checkpoints pin` does it. Raises OSError."""
+    if stat.S_ISDIR(os.stat(name, dir_fd=entry, follow_symlinks=False).st_mode):
+        where, pin = os.open(name, _DIRECTORY, dir_fd=entry), PIN
+    else:
+        where, pin = os.dup(run), f"{name}{PIN}"
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(pin, _NEW, 0o644, dir_fd=where))
+    finally:
+        os.close(where)
