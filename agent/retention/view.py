@@ -32,7 +32,10 @@ class View(Protocol):
         """By name. Raises UnreadableError."""
 
     def below(self, name: str) -> "View | None":
-        """The directory of that name; None where there is none (a link is none)."""
+        """The directory of that name; None where there is none (a link is none).
+
+        Raises UnreadableError.
+        """
 
     def size(self, name: str) -> int | None:
         """Bytes of the regular file of that name; None where there is none."""
