@@ -8,6 +8,9 @@ from agent.retention.facts import Evidence, Named, Records, Run, Unit
 VAGUE = frozenset({"orbax"})
 """Families whose names people also give: without evidence, nothing is concluded from these."""
 
+MOST_NAMES = 200
+"""Of one checkpoint, as versions of one step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Looked:
@@ -138,9 +141,13 @@ def _unit(members: Sequence[Member]) -> Unit:
         pointer=all(member.named.pointer for member in members),
         pinned=_first(member.looked.pinned for member in members),
         busy=_first(member.looked.busy for member in members),
-        skipped=_first(member.looked.skipped for member in members),
+        skipped=_first(m.looked.skipped for m in members) or _too_many(members),
         metrics=metrics,
     )
+
+
+def _too_many(members: Sequence[Member]) -> str:
+    return f"is of more than {MOST_NAMES} names" if len(members) > MOST_NAMES else ""
 
 
 def _first(texts: Iterable[str]) -> str:
@@ -153,7 +160,7 @@ class Whole:
 
     fingerprint: str
     newest: float
-    size: int
+    size: int | None
     busy: str = ""
     skipped: str = ""
 
