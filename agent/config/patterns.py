@@ -4,8 +4,7 @@
 matched by a pattern that does, as in a shell.
 """
 
-import functools
-import re
+import fnmatch
 
 WILD = frozenset("*?")
 
@@ -22,15 +21,9 @@ def specificity(pattern: str) -> int:
 
 def matches(part: str, name: str) -> bool:
     """Whether one component of a pattern stands for a name."""
-    return bool(_expression(part).fullmatch(name))
-
-
-@functools.lru_cache(maxsize=256)
-def _expression(part: str) -> re.Pattern[str]:
-    signs = {"*": ".*", "?": "."}
-    body = "".join(signs.get(char) or re.escape(char) for char in part)
-    hidden = r"(?!\.)" if part[:1] in WILD else ""
-    return re.compile(hidden + body, re.DOTALL)
+    if name.startswith(".") and not part.startswith("."):
+        return False
+    return fnmatch.fnmatchcase(name, part.replace("[", "[[]"))
 
 
 def overlap(one: str, two: str) -> bool:
@@ -40,22 +33,20 @@ def overlap(one: str, two: str) -> bool:
 
 
 def _common(one: str, two: str) -> bool:
-    """Whether there is a name that both components stand for."""
-    hidden = {part[0] == "." for part in (one, two)}
-    if hidden == {True, False} and any(part[0] in WILD for part in (one, two)):
+    """Whether there is a name that both components stand for.
+
+    May say yes of two that only a hidden name would fit, which neither stands for.
+    """
+    if any(a[:1] == "." and b[:1] in WILD for a, b in ((one, two), (two, one))):
         return False
-
-    @functools.cache
-    def meet(i: int, j: int) -> bool:
-        if i == len(one) or j == len(two):
-            return not (one[i:] + two[j:]).strip("*")
-        if one[i] == "*":
-            return meet(i + 1, j) or (two[j] == "*" and meet(i, j + 1)) or meet_star(i, j)
-        if two[j] == "*":
-            return meet(i, j + 1) or meet(i + 1, j)
-        return (one[i] == two[j] or "?" in (one[i], two[j])) and meet(i + 1, j + 1)
-
-    def meet_star(i: int, j: int) -> bool:
-        return two[j] != "*" and meet(i, j + 1)
-
-    return meet(0, 0)
+    # meet[j]: whether what is left of one, and two[j:], have a name in common.
+    meet = [not two[j:].strip("*") for j in range(len(two) + 1)]
+    for i in reversed(range(len(one))):
+        below, meet = meet, [False] * (len(two) + 1)
+        meet[-1] = not one[i:].strip("*")
+        for j in reversed(range(len(two))):
+            if "*" in (one[i], two[j]):
+                meet[j] = below[j] or meet[j + 1]
+            else:
+                meet[j] = below[j + 1] and (one[i] == two[j] or "?" in (one[i], two[j]))
+    return meet[0]

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from agent.config.sizes import Amount, Share
+
 Row = Mapping[str, Any]
 Mode = Literal["report", "enforce"]
 Direction = Literal["min", "max"]
@@ -15,20 +17,6 @@ Direction = Literal["min", "max"]
 QUIET_FOR = 900.0
 EVERY = 3600.0
 KEEP_FOR = 259200.0
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A part of a file system's size: 0 to 100."""
-
-    percent: int
-
-    def __str__(self) -> str:
-        return f"{self.percent}%"
-
-
-Amount = Share | int
-"""Of a file system: a share of its size, or bytes."""
 
 
 def amount_of(amount: Amount, total: int) -> int:
@@ -68,7 +56,7 @@ class Rule:
     """What holds for the runs below the directories that a pattern names."""
 
     path: str
-    """Relative to the volume's root: names, with `*`, `?` and `[...]` inside a name."""
+    """A pattern, see agent.config.patterns; relative to the root of what is mounted."""
     keep: Keep
     quiet_for: float = QUIET_FOR
     format: str | None = None
@@ -115,4 +103,4 @@ class Policy:
 
 
 def _amount(value: Any) -> Amount:
-    return Share(**value) if isinstance(value, Mapping) else int(value)
+    return int(value) if isinstance(value, int) else Share(*value)
