@@ -1,7 +1,7 @@
 """What families share whose checkpoints are directories with the step in the name."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.text import digits, shown, word
@@ -45,6 +45,20 @@ def has_directory(entries: Mapping[str, Entry], name: str) -> bool:
     return name in entries and entries[name].kind == DIRECTORY
 
 
+def tracked(view: View, tracker: str) -> int | None:
+    """The number in a tracker file; None where there is no such file.
+
+    Raises UnreadableError, also where it says no number.
+    """
+    said = word(view, tracker)
+    if said is None:
+        return None
+    number = digits(said)
+    if number is None:
+        raise UnreadableError(f"says {shown(said)}, which is no number")
+    return number
+
+
 def by_tracker(run: View, tracker: str, directory: Callable[[int], str]) -> Records:
     """Records of a run whose tracker file holds the number of the newest complete checkpoint.
 
@@ -52,20 +66,12 @@ def by_tracker(run: View, tracker: str, directory: Callable[[int], str]) -> Reco
     and with one that names what is gone, the run is left alone.
     """
     try:
-        said = word(run, tracker)
-        if said is None:
-            return Records(leave=f"there is no {tracker}: nothing says what is complete")
-        number = digits(said)
+        number = tracked(run, tracker)
         if number is None:
-            return Records(leave=f"{tracker} says {shown(said)}, which is no number")
+            return Records(leave=f"there is no {tracker}: nothing says what is complete")
         name = directory(number)
         if not has_directory(run.entries(), name):
             return Records(leave=f"{tracker} names {name}, which is gone")
     except UnreadableError as error:
         return Records(leave=f"{tracker} can't be read: {error}")
     return Records(pointed={name: tracker}, upto=number)
-
-
-def highest(names: Sequence[Named]) -> int | None:
-    """The greatest order among them."""
-    return max((named.order for named in names), default=None)
