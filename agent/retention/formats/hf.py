@@ -12,7 +12,7 @@ from typing import Any
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.numbered import by_tracker, look, numbered
 from agent.retention.formats.text import finite, json_object, last_part, shown, step_of
-from agent.retention.view import LINK, Entry, UnreadableError, View
+from agent.retention.view import FILE, LINK, Entry, UnreadableError, View
 
 STATE = "trainer_state.json"
 FLASH_TRACKER = "dlrover_latest.txt"
@@ -54,12 +54,14 @@ def is_staging(entry: Entry) -> bool:
 
 def state_evidence(checkpoint: View) -> Evidence:
     """Of a checkpoint's directory. Raises UnreadableError where it can't be listed."""
-    if STATE not in checkpoint.entries():
+    entry = checkpoint.entries().get(STATE)
+    if entry is None:
         return Evidence(genuine=False, complete=False, why=f"{STATE} is missing")
     try:
         _document(checkpoint)
     except UnreadableError as error:
-        return Evidence(genuine=True, complete=False, why=f"{STATE} can't be read: {error}", broken=True)
+        why = f"{STATE} can't be read: {error}"
+        return Evidence(genuine=entry.kind == FILE, complete=False, why=why, broken=True)
     return Evidence(genuine=True, complete=True)
 
 
