@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.links import link
 from agent.retention.formats.numbered import has_directory, look, says
-from agent.retention.formats.text import finite, json_object, word
+from agent.retention.formats.text import finite, json_object, shown, word
 from agent.retention.view import DIRECTORY, Entry, UnreadableError, View
 
 MARKER = ".incomplete"
@@ -85,7 +85,7 @@ def _pointer(run: View, pointer: str) -> str | None:
     if name is None:
         name = word(run, f"{pointer}.txt")
         if name is not None and name not in run.entries():
-            raise UnreadableError(f"names {name!r}, which is gone")
+            raise UnreadableError(f"names {shown(name)}, which is gone")
     return name
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.numbered import look, says
-from agent.retention.formats.text import finite, json_object
+from agent.retention.formats.text import finite, json_object, shown
 from agent.retention.view import DIRECTORY, Entry, UnreadableError, View
 
 METADATA = "_CHECKPOINT_METADATA"
@@ -65,7 +65,7 @@ def _evidence(checkpoint: View) -> Evidence:
     return says(
         "",
         "" if committed else "was never committed",
-        f"{writing!r} is in it" if writing else "",
+        f"{shown(writing)} is in it" if writing else "",
     )
 
 

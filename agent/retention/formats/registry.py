@@ -23,8 +23,8 @@ from agent.retention.formats.family import Family
 from agent.retention.view import Entry, View
 
 FAMILIES: tuple[Family, ...] = (
-    llamafactory.FAMILY,
     swift.FAMILY,
+    llamafactory.FAMILY,
     hf.FAMILY,
     diffusers.FAMILY,
     verl.FAMILY,
