@@ -10,6 +10,7 @@ import struct
 
 from agent.retention.view import View
 
+OTHER = "is no archive of torch.save"
 _ENTRY = b"PK\x03\x04"
 _END = struct.Struct("<4s4H2LH")
 """Signature, four counts, length and offset of the central directory, length of the comment."""
@@ -18,18 +19,19 @@ _ELSEWHERE = 0xFFFFFFFF
 """Of archives beyond 4 GiB: that number stands in another record, before this one."""
 
 
-def is_archive(view: View, name: str) -> bool:
-    """Whether it begins as one. Raises UnreadableError."""
-    return view.head(name, len(_ENTRY)) == _ENTRY
+def is_other(view: View, name: str) -> bool:
+    """Whether something else is in it: a pickle of old days, which nothing says to be whole.
+
+    Raises UnreadableError.
+    """
+    return bool(view.size(name)) and view.head(name, len(_ENTRY)) != _ENTRY
 
 
 def torn(view: View, name: str) -> str:
-    """Why the file is no whole archive, "" if it is one. Raises UnreadableError."""
+    """Why the archive is not whole, "" if it is. Raises UnreadableError."""
     size = view.size(name)
     if not size:
         return "is gone" if size is None else "is empty"
-    if not is_archive(view, name):
-        return "is no archive of torch.save"
     tail = view.tail(name, _END.size) or b""
     if len(tail) < _END.size:
         return "is torn"

@@ -74,6 +74,8 @@ FAMILY = Kohya()
 
 def _of_model(run: View, named: Named) -> Evidence:
     if not named.name.endswith(".safetensors"):
+        if archive.is_other(run, named.name):
+            return says(archive.OTHER)
         state = f"{named.name.rpartition('.')[0]}-state"
         beside = run.below(state)
         ours = beside is not None and _of_state(beside).genuine

@@ -116,6 +116,8 @@ def _last_links(run: View) -> list[str]:
 
 
 def _of_file(run: View, name: str) -> Evidence:
+    if archive.is_other(run, name):
+        return says(archive.OTHER)
     first = run.head(name, _FIRST_BYTES) or b""
     return says(
         "" if _OWN_KEY in first else f"no {_OWN_KEY.decode()} at its beginning",

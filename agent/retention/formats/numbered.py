@@ -30,7 +30,11 @@ def look(run: View, named: Named, judge: Callable[[View], Evidence]) -> Evidence
 
 
 def says(foreign: str, *unfinished: str) -> Evidence:
-    """Why nothing shows that the framework wrote it, and what it lacks; "" for what isn't so."""
+    """Why nothing shows that the framework wrote it, and what it lacks; "" for what isn't so.
+
+    What is not genuine and lacks nothing is whole, and somebody else's. What lacks both may be the
+    rest of an interrupted save.
+    """
     lacks = next(filter(None, unfinished), "")
     return Evidence(genuine=not foreign, complete=not lacks, why=foreign or lacks)
 

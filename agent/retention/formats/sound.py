@@ -42,7 +42,6 @@ def _torn(view: View, name: str) -> str:
         return "is empty"
     if name.endswith(".safetensors"):
         return safetensors.torn(view, name, safetensors.header(view, name))
-    if name.endswith(_ARCHIVES) and archive.is_archive(view, name):
-        # What is none may be a pickle of an old torch.save, or no torch file at all.
+    if name.endswith(_ARCHIVES) and not archive.is_other(view, name):
         return archive.torn(view, name)
     return ""

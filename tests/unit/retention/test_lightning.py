@@ -118,6 +118,12 @@ def test_a_file_of_another_writer_is_not_genuine(raw: bytes) -> None:
     assert not evidence(FAMILY, {NAME: raw})[NAME].genuine
 
 
+def test_a_pickle_of_old_days_is_left_alone() -> None:
+    """Nothing says whether it is whole: it neither counts nor is it the rest of a torn save."""
+    found = evidence(FAMILY, {NAME: b"\x80\x02 pytorch-lightning_version"})[NAME]
+    assert (found.genuine, found.complete) == (False, True)
+
+
 def test_a_file_that_cannot_be_read_is_broken() -> None:
     found = evidence(FAMILY, {NAME: Unreadable("EIO")})[NAME]
     assert found.broken

@@ -56,7 +56,8 @@ def test_an_archive_that_lacks_its_middle_is_torn() -> None:
 
 
 def test_what_is_no_archive_is_not_whole() -> None:
-    assert torn_archive(b"\x80\x02pickle of old days") == "is no archive of torch.save"
+    old = TreeView({"a.ckpt": b"\x80\x02pickle of old days", "b.ckpt": ARCHIVE[:9], "c.ckpt": b""})
+    assert [archive.is_other(old, name) for name in old.entries()] == [True, False, False]
     assert torn_archive(b"") == "is empty"
     assert torn_archive(None) == "is gone"
 
