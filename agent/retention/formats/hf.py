@@ -12,7 +12,7 @@ from typing import Any
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.numbered import by_tracker, look, numbered
 from agent.retention.formats.text import finite, json_object, last_part, shown, step_of
-from agent.retention.view import Entry, UnreadableError, View
+from agent.retention.view import FILE, LINK, Entry, UnreadableError, View
 
 STATE = "trainer_state.json"
 FLASH_TRACKER = "dlrover_latest.txt"
@@ -54,12 +54,14 @@ def is_staging(entry: Entry) -> bool:
 
 def state_evidence(checkpoint: View) -> Evidence:
     """Of a checkpoint's directory. Raises UnreadableError where it can't be listed."""
-    if STATE not in checkpoint.entries():
+    entry = checkpoint.entries().get(STATE)
+    if entry is None:
         return Evidence(genuine=False, complete=False, why=f"{STATE} is missing")
     try:
         _document(checkpoint)
     except UnreadableError as error:
-        return Evidence(genuine=True, complete=False, why=f"{STATE} {error}", broken=True)
+        why = f"{STATE} can't be read: {error}"
+        return Evidence(genuine=entry.kind == FILE, complete=False, why=why, broken=True)
     return Evidence(genuine=True, complete=True)
 
 
@@ -112,7 +114,7 @@ def state_records(run: View, names: Sequence[Named]) -> Records:
             state = _state(run, named.name, wanted)
         except UnreadableError as error:
             if not trainings:
-                return Records(leave=f"{named.name}/{STATE} {error}")
+                return Records(leave=f"{named.name}/{STATE} can't be read: {error}")
             # This one counts as incomplete; a newer one has taken its log over.
             continue
         if state is None:
@@ -125,7 +127,10 @@ def state_records(run: View, names: Sequence[Named]) -> Records:
             trainings.append(state)
         if len(trainings) > TRAININGS:
             return Records(leave=f"more than {TRAININGS} trainings have written here")
-    best, findings = _best(run, names, trainings)
+    try:
+        best, findings = _best(run, names, trainings)
+    except UnreadableError as error:
+        return Records(leave=f"can't be listed: {error}")
     return Records(best=best, metrics=metrics, findings=findings)
 
 
@@ -184,9 +189,11 @@ def _best(
 
 
 def best_name(run: View, recorded: str) -> str:
-    """The name of a checkpoint where what was recorded is a link beside it (ms-swift's `best`)."""
-    try:
-        target = run.target(recorded) if recorded else None
-    except UnreadableError:
+    """What was recorded, or what the link of that name beside the checkpoints leads to.
+
+    Raises UnreadableError where the run can't be listed.
+    """
+    entry = run.entries().get(recorded)
+    if entry is None or entry.kind != LINK:
         return recorded
-    return last_part(target) if target else recorded
+    return last_part(run.target(recorded)) or recorded

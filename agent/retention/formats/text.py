@@ -83,7 +83,7 @@ def json_object(view: View, name: str) -> Mapping[str, Any] | None:
     raw = view.read(name)
     if raw is None:
         return None
-    value = _parsed(raw)
+    value = json_value(raw)
     if not isinstance(value, dict):
         raise UnreadableError("is no JSON object")
     return value
@@ -101,7 +101,7 @@ def json_lines(view: View, name: str) -> Iterator[Mapping[str, Any]]:
         end = raw.find(b"\n", start)
         end = len(raw) if end < 0 else end
         try:
-            value = _parsed(raw[start:end])
+            value = json_value(raw[start:end])
         except UnreadableError:
             value = None
         if isinstance(value, dict):
@@ -109,7 +109,11 @@ def json_lines(view: View, name: str) -> Iterator[Mapping[str, Any]]:
         start = end + 1
 
 
-def _parsed(raw: bytes) -> object:
+def json_value(raw: bytes) -> object:
+    """What a JSON text says; NaN and infinities in it are None.
+
+    Raises UnreadableError where it is no JSON, nested deeply, or of too many parts.
+    """
     if not raw.strip(_JSON_SPACE):
         raise UnreadableError("is empty")
     if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > PARTS:

@@ -1,7 +1,8 @@
 """Trees of checkpoints as plain values, seen as the worker's descriptors would show them.
 
 A tree is a mapping of names: bytes are a file, a mapping is a directory, and beside these:
-Link, Sized (a file of which only the first and last bytes matter), Unreadable, ODD (a socket or the like).
+Link, Sized (a file of which only the first and last bytes matter), Unreadable, ODD (a socket or the
+like).
 """
 
 import posixpath
