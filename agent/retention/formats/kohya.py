@@ -57,7 +57,7 @@ class Kohya:
     def evidence(self, run: View, named: Named) -> Evidence:
         """The header of safetensors; of other files, the state beside them."""
         if named.side:
-            return look(run, named, _of_state)
+            return look(run, named, lambda state: _of_state(run, named, state))
         try:
             return _of_model(run, named)
         except UnreadableError as error:
@@ -73,30 +73,44 @@ FAMILY = Kohya()
 
 
 def _of_model(run: View, named: Named) -> Evidence:
-    if not named.name.endswith(".safetensors"):
-        if archive.is_other(run, named.name):
-            return says(archive.OTHER)
-        state = f"{named.name.rpartition('.')[0]}-state"
-        beside = run.below(state)
-        ours = beside is not None and _of_state(beside).genuine
-        return says("" if ours else f"no {STATE} beside it", archive.torn(run, named.name))
-    said = safetensors.header(run, named.name)
+    name = named.name
+    if name.endswith(".safetensors"):
+        said = safetensors.header(run, name)
+        return says(_foreign(said, named.stem), safetensors.torn(run, name, said))
+    if archive.is_other(run, name):
+        return says(archive.OTHER)
+    state = run.below(f"{name.rpartition('.')[0]}-state")
+    ours = state is not None and _has_record(state)
+    return says("" if ours else f"no {STATE} beside it", archive.torn(run, name))
+
+
+def _foreign(said: safetensors.Header | None, stem: str) -> str:
+    """Why the metadata do not show a run of that stem, "" if they do."""
     metadata = {} if said is None else said.metadata
-    foreign = "" if any(key.startswith(_PREFIX) for key in metadata) else f"no {_PREFIX}* metadata"
-    output = last_part(metadata.get(_OUTPUT_NAME, named.stem))
-    if output not in {named.stem, "None"} or (output == "None" and named.stem not in _UNNAMED):
-        foreign = f"its metadata call the run {shown(output)}"
-    return says(foreign, safetensors.torn(run, named.name, said))
+    if not any(key.startswith(_PREFIX) for key in metadata):
+        return f"no {_PREFIX}* metadata are in it"
+    output = last_part(metadata.get(_OUTPUT_NAME, stem))
+    wanted = "None" if stem in _UNNAMED else stem
+    return "" if output in {stem, wanted} else f"its metadata call the run {shown(output)}"
 
 
-def _of_state(state: View) -> Evidence:
+def _of_state(run: View, named: Named, state: View) -> Evidence:
+    """Versions that keep no record leave only accelerate's files: then the model beside it says."""
     entries = state.entries()
     try:
-        said = json_object(state, STATE)
+        recorded = _has_record(state)
     except UnreadableError as error:
         return Evidence(STATE in entries, complete=False, why=f"{STATE} {error}", broken=True)
-    ours = said is not None and step_of(said.get("current_step")) is not None
+    saved = has_file(entries, _RANDOM)
+    model = f"{named.name.removesuffix('-state')}.safetensors"
+    ours = recorded or (saved and not _foreign(safetensors.header(run, model), named.stem))
     return says(
-        "" if ours else f"{STATE} is missing",
-        "" if has_file(entries, _RANDOM) else "its random states are missing",
+        "" if ours else f"neither {STATE} nor a model of the run's shows whose it is",
+        "" if saved else "its random states are missing",
     )
+
+
+def _has_record(state: View) -> bool:
+    """Raises UnreadableError."""
+    said = json_object(state, STATE)
+    return said is not None and step_of(said.get("current_step")) is not None

@@ -144,6 +144,14 @@ def test_a_state_without_its_record_is_not_genuine() -> None:
     assert not found[f"{EPOCH}-state"].genuine
 
 
+def test_a_state_of_before_records_is_told_by_its_model() -> None:
+    state = without(kohya_state(), "train_state.json")
+    found = evidence(FAMILY, {f"{EPOCH}-state": state, f"{EPOCH}.safetensors": kohya_model()})
+    assert found[f"{EPOCH}-state"].genuine
+    found = evidence(FAMILY, {f"{EPOCH}-state": state, f"{EPOCH}.safetensors": kohya_model("dog")})
+    assert not found[f"{EPOCH}-state"].genuine
+
+
 def test_a_state_without_its_last_file_is_incomplete() -> None:
     found = evidence(FAMILY, {f"{EPOCH}-state": without(kohya_state(), "random_states_0.pkl")})
     assert (found[f"{EPOCH}-state"].genuine, found[f"{EPOCH}-state"].complete) == (True, False)
