@@ -88,7 +88,7 @@ def _is_there(view: Directory, name: str, *, is_directory: bool) -> bool:
 class Scan:
     """Lists a checkpoint: the links in it, its pin, and what says that it is in use.
 
-    levels: of directories below its own.
+    levels: of directories below its own; less than 0: none, for who resumes.
     """
 
     def __init__(self, gathered: Gathered, rule: int, levels: int) -> None:
@@ -122,16 +122,21 @@ class Scan:
                 self._room -= 1
                 if entry.name.startswith(IN_USE):
                     self.busy = self.busy or entry.name
-                if entry.kind == DIRECTORY and levels > 0:
-                    below = self._entered(inside, entry.name)
-                    if below is not None:
-                        self._listing(below, levels - 1)
-                        if self._room <= 0:
-                            inside.forget(entry.name)
+                if entry.kind == DIRECTORY and levels >= 0:
+                    self._below(inside, entry.name, levels)
         except MetError as error:
             self._gathered.fail(self._rule, inside.path, error)
         self._gathered.looked(1, inside.path)
         inside.rest()
+
+    def _below(self, inside: Directory, name: str, levels: int) -> None:
+        if not levels:
+            too_deep = MetError("is deeper than links are looked for")
+            self._gathered.fail(self._rule, os.path.join(inside.path, name), too_deep)
+        elif (below := self._entered(inside, name)) is not None:
+            self._listing(below, levels - 1)
+            if self._room <= 0:
+                inside.forget(name)
 
 
 def _entries(view: Directory) -> Iterable[Entry]:

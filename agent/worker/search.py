@@ -1,7 +1,7 @@
 """Finds the runs below the directories of rules, and every symbolic link there.
 
-Runs are found to a depth of 6, never inside a checkpoint or a dot-directory; links everywhere to a
-depth of 8, which is into each checkpoint.
+Runs are found to a depth of 6, never inside a checkpoint or a dot-directory; links are found in
+these too, and deeper: one that is missed could cost what it leads to.
 """
 
 import os
@@ -21,7 +21,8 @@ from agent.worker.gather import Gathered, Level
 from agent.worker.quicklook import KEEP, Memory, Scan, look, matching
 from agent.worker.view import TOO_MANY, Directory, MetError
 
-DEEPEST = DEPTH + 2
+DEEPEST = 64
+"""Levels below a rule's directory in which links are found; what lies deeper is told."""
 
 
 class Search:
@@ -56,7 +57,9 @@ class Search:
     def enter(self, level: Level, name: str, rule: int, depth: int, *, hunt: bool) -> None:
         """Have a directory below another one searched; hunt: for runs too."""
         path = os.path.join(level.view.path, name)
-        if name != own.BASE and path not in self._bases and depth <= DEEPEST:
+        if depth > DEEPEST:
+            self.gathered.fail(rule, path, MetError("is deeper than links are looked for"))
+        elif name != own.BASE and path not in self._bases:
             self.crew.add(partial(self._below, level.use(), name, rule, depth, hunt=hunt))
 
     def _base(self, root: Directory, path: str, rule: int) -> None:
