@@ -69,6 +69,40 @@ or for --env-file of Docker and Podman.
 Login shells have them already. It needs neither root nor the agent, and touches
 no mount. While the file is invalid, what was in force before is printed."""
 
+_PLAN = """\
+Say which checkpoints retention would keep and delete by the rules of the file,
+each with its reasons. It only reads, and needs no root and no agent.
+
+With --root the rules are tried on any directory in the place of the mount: a
+copy, another mount, one not mounted by the agent. free_space is left out then."""
+
+_CHECKPOINTS = """\
+The checkpoints below the directories of the rules, or anywhere. None of these
+commands deletes anything."""
+
+_LIST = """\
+Say which checkpoints there are, and why each stays, or that it would go. Below
+PATH, also where no rule is about it; by default all that the rules are about.
+
+It only reads, and needs no root and no agent."""
+
+_LATEST = """\
+Print the path of the newest complete checkpoint of a run, to resume from:
+  --resume_from_checkpoint "$(gluster-ml-agent checkpoints latest RUN)"
+
+RUN is the directory of the checkpoints; where several runs share one, with the
+name of one of them after it. What is incomplete, empty, torn or shorter than
+its own header says is passed over; stderr says so."""
+
+_PIN = """\
+Keep a checkpoint from being cleaned away, whatever the rules say, or all of a
+run: it makes a file .keep in it, or NAME.keep beside a checkpoint that is a
+file. It acts as you: you may pin what you may write to."""
+
+_UNPIN = """\
+Take the pin of a checkpoint or run away: the file .keep or NAME.keep. The rules
+decide then. It acts as you."""
+
 _IDS = """\
 The users and groups of the file (identities) on this host, and their files on
 the volumes."""
@@ -167,9 +201,40 @@ def parser() -> argparse.ArgumentParser:
         help=f"{', '.join(Form)}; default: {Form.SH}",
     )
     env.add_argument("--mount", metavar="MOUNT", help="of this one only; default: of all")
+    plan = command("plan", "plan", "what retention would keep and delete, and why", _PLAN)
+    _add_choice(plan)
+    plan.add_argument(
+        "--root", metavar="DIR", help="try the rules on this directory in the place of the mount"
+    )
+    plan.add_argument("--json", action="store_true", help="for programs")
+    _add_checkpoints(commands)
     _add_ids(commands)
     _add_trash(commands)
     return top
+
+
+def _add_checkpoints(commands: _Commands) -> None:
+    group = commands.add_parser(
+        "checkpoints", help="which there are, the newest, pins", description=_CHECKPOINTS
+    )
+    _add_config(group, argparse.SUPPRESS)
+    below = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, module: str, help_: str, text: str) -> _Parser:
+        return _add_command(below, f"checkpoints {name}", f"checkpoints_{module}", help_, text)
+
+    list_ = command("list", "list", "what is there, and why it stays", _LIST)
+    list_.add_argument("path", metavar="PATH", nargs="?", help="default: all rules' directories")
+    _add_choice(list_)
+    list_.add_argument("--json", action="store_true", help="for programs")
+    latest = command("latest", "latest", "the newest complete one of a run, to resume from", _LATEST)
+    latest.add_argument("run", metavar="RUN", help="the directory of its checkpoints")
+    for name, help_, text in (
+        ("pin", "keep one from being cleaned away", _PIN),
+        ("unpin", "take its pin away", _UNPIN),
+    ):
+        pin = command(name, "pin", help_, text)
+        pin.add_argument("checkpoint", metavar="CKPT", help="its path, or that of a run")
 
 
 def _add_ids(commands: _Commands) -> None:
@@ -255,6 +320,10 @@ def _add_config(to: argparse.ArgumentParser, default: Path | str) -> None:
     to.add_argument(
         "--config", metavar="FILE", type=Path, default=default, help=f"default: {DEFAULT_CONFIG}"
     )
+
+
+def _add_choice(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--mount", metavar="MOUNT", help="needed where several have retention")
 
 
 def _add_mount(to: argparse.ArgumentParser) -> None:

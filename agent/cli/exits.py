@@ -17,7 +17,10 @@ REMAPPED = 0
 """Of `ids remap`."""
 
 DONE = 0
-"""Of `trash`."""
+"""Of `trash` and `clean`."""
+
+PLANNED = LISTED = FOUND = PINNED = 0
+"""Of `plan`, and of `checkpoints list`, `latest`, `pin` and `unpin`."""
 
 FAILED = 1
 """Of every command that could not do what it is for, but `status`."""
@@ -61,6 +64,20 @@ COMMANDS: dict[str, dict[int, str]] = {
         0: "the environment is printed, be it empty",
         FAILED: "no mount has that name, or there is no valid configuration and none was in force",
     },
+    "plan": {
+        PLANNED: "the plan is printed; what could not be read stands in it as skipped",
+        FAILED: "the root can't be read, or no mount of the file has retention",
+    },
+    "checkpoints list": {
+        LISTED: "what is there is printed; what could not be read stands in it as skipped",
+        FAILED: "nothing could be looked at",
+    },
+    "checkpoints latest": {
+        FOUND: "the path is printed",
+        FAILED: "there is none that is complete, or several runs are there; stderr says which",
+    },
+    "checkpoints pin": {PINNED: "it is pinned", FAILED: "it could not be done"},
+    "checkpoints unpin": {PINNED: "it is not pinned", FAILED: "it could not be done"},
     "ids check": {
         AS_MAPPED: "all users and groups of the file are on this host, as numbered there",
         DIFFERS: "they are not, or the file is not valid",

@@ -32,7 +32,10 @@ class View(Protocol):
         """By name. Raises UnreadableError."""
 
     def below(self, name: str) -> "View | None":
-        """The directory of that name; None where there is none (a link is none)."""
+        """The directory of that name; None where there is none (a link is none).
+
+        Raises UnreadableError.
+        """
 
     def size(self, name: str) -> int | None:
         """Bytes of the regular file of that name; None where there is none."""
@@ -48,6 +51,9 @@ class View(Protocol):
 
         Raises UnreadableError.
         """
+
+    def tail(self, name: str, length: int) -> bytes | None:
+        """Its last bytes, at most length of them; otherwise as head()."""
 
     def target(self, name: str) -> str | None:
         """What the symbolic link of that name says, as it stands; None where it is no link."""
