@@ -122,6 +122,13 @@ and nothing but the file system of the directory is entered.
 It can be interrupted and begun again: what is done is found done. A number that
 this host still knows as somebody's is left. For root; --dry-run changes nothing."""
 
+_CLEAN = f"""\
+Move to the trash what the rules of a mount let go, as the agent does it by
+itself under mode: enforce. For root. It asks first, unless --yes is given.
+
+Nothing goes that an earlier look, at least quiet_for before, did not find as it
+is: the first call only looks, a later one moves. What would go: {PROGRAM} plan"""
+
 _TRASH = """\
 What retention has taken away lies in the trash of its volume, until the time in
 the file (retention.trash.keep_for) has passed."""
@@ -138,8 +145,8 @@ It needs no root: whoever owns a checkpoint, and may write to the directory it
 came from, can restore it. What is there: {PROGRAM} trash list"""
 
 _TRASH_PURGE = """\
-Remove entries of the trash for good, without waiting for their time; and what
-an interrupted purge has left. For root.
+Remove entries of the trash for good: those whose time is over, or the named ones
+and --all without waiting for it; and what an interrupted purge left. For root.
 
 It can be interrupted and begun again. It asks first, unless --yes is given."""
 
@@ -208,8 +215,12 @@ def parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("--json", action="store_true", help="for programs")
     _add_checkpoints(commands)
-    _add_ids(commands)
+    clean = command("clean", "clean", "move to the trash what may go now", _CLEAN)
+    clean.add_argument("--rule", metavar="PATH", help="by this rule only; default: by all")
+    clean.add_argument("--yes", action="store_true", help="don't ask")
+    _add_choice(clean)
     _add_trash(commands)
+    _add_ids(commands)
     return top
 
 
@@ -276,16 +287,14 @@ def _add_trash(commands: _Commands) -> None:
     restore.add_argument(
         "entries", metavar="ENTRY", nargs="+", help="its id, or the path that it came from"
     )
-    which = purge.add_mutually_exclusive_group(required=True)
+    which = purge.add_mutually_exclusive_group()
     which.add_argument("--all", action="store_true", help="everything")
     which.add_argument(
         "entries", metavar="ENTRY", nargs="*", default=[], help="as with trash restore"
     )
     purge.add_argument("--yes", action="store_true", help="don't ask")
     for command in (list_, restore, purge):
-        command.add_argument(
-            "--mount", metavar="MOUNT", help="needed where the file has several mounts"
-        )
+        _add_choice(command)
 
 
 def _add_command(to: _Commands, name: str, module: str, help_: str, text: str) -> _Parser:

@@ -87,6 +87,10 @@ COMMANDS: dict[str, dict[int, str]] = {
         REMAPPED: "no file has an old id any more; with --dry-run: they are counted",
         FAILED: "some have, or it could not be begun; stderr says which and why",
     },
+    "clean": {
+        DONE: "what may go by now is in the trash, be it nothing",
+        FAILED: "something that was to go stays: stderr says why; or it was not confirmed",
+    },
     "trash list": {
         DONE: "all that is yours is listed, be it nothing; for root: everything",
         FAILED: "the trash can't be read",

@@ -15,6 +15,7 @@ from agent.cli.progress import CounterLine
 from agent.errors import AgentError
 from agent.health.text import clean, clock, iso, plural, size
 from agent.retention import trash
+from agent.retention.policy import KEEP_FOR
 from agent.retention.trash import Entry, Held, Purged, Refused, Removing, Restored, Returned
 from agent.system.children import Children
 
@@ -40,7 +41,7 @@ async def _execute(args: argparse.Namespace, where: OnMount) -> int:
         if args.command == "trash restore":
             wanted = [_named(text, found, where) for text in args.entries]
             return await _restore(children, place, wanted)
-        wanted = list(found) if args.all else [_named(text, found, where) for text in args.entries]
+        wanted = _to_be_purged(args, found, where)
         return await _purge(children, place, wanted, yes=args.yes)
     finally:
         await children.close()
@@ -96,6 +97,16 @@ def _named(text: str, found: Sequence[Entry], where: OnMount) -> Entry:
         f"{text} is not in the trash of {where.name}, or it is another user's",
         f"see: gluster-ml-agent trash list --mount {where.name}",
     )
+
+
+def _to_be_purged(args: argparse.Namespace, found: Sequence[Entry], where: OnMount) -> list[Entry]:
+    """Raises AgentError."""
+    if args.entries:
+        return [_named(text, found, where) for text in args.entries]
+    retention = where.mount.retention
+    keep_for = retention.trash.keep_for if retention else KEEP_FOR
+    until = time.time() - keep_for
+    return [entry for entry in found if args.all or entry.time <= until]
 
 
 async def _restore(children: Children, place: trash.Place, wanted: Sequence[Entry]) -> int:

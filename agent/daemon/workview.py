@@ -2,14 +2,28 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
 
 from agent.config.schema import MountConfig
 from agent.model import MountEntry
 from agent.mounts import clientlog
-from agent.mounts.edges import Edges
 from agent.mounts.options import render
 from agent.mounts.servers import order
+from agent.system.net import ServerRace
 from agent.system.workmount import WorkMounts, true_view
+
+
+class Edges(Protocol):
+    """Those of mounts/edges.py that a mount for work needs."""
+
+    @property
+    def servers(self) -> ServerRace:
+        """Tells which servers answer."""
+
+    @property
+    def log_dir(self) -> Path:
+        """Where clients log."""
 
 
 @asynccontextmanager

@@ -19,10 +19,10 @@ _KIND = "trash"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A mount: its path, and (major, minor) of what must be mounted there."""
+    """A mount: its path, and (major, minor) of what must be mounted there, None for anything."""
 
     path: str
-    device: tuple[int, int]
+    device: tuple[int, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ async def entries(children: Children, place: Place) -> tuple[Entry, ...]:
 async def restore(children: Children, place: Place, id_: str) -> Restored | Refused:
     """Put an entry back, pinned, as whoever this process is. Raises AgentError."""
     async for row in _ask(children, place, {"do": "restore", "ids": [id_]}):
-        found = _row(row)
+        found = read_row(row)
         if isinstance(found, Restored | Refused):
             return found
     raise ChildGone("the worker trash says nothing")
@@ -130,7 +130,7 @@ async def purge(
     rows = _ask(children, place, request)
     async with contextlib.aclosing(rows):
         async for row in rows:
-            yield _row(row)
+            yield read_row(row)
 
 
 async def _ask(
@@ -143,7 +143,7 @@ async def _ask(
         try:
             async for row in rows:
                 if row.get("row") == "failure":
-                    raise _failure(place, row)
+                    raise read_failure(place.path, row)
                 yield row
         except TimeoutError as error:
             raise AgentError(
@@ -153,11 +153,12 @@ async def _ask(
             ) from error
 
 
-def _failure(place: Place, row: Mapping[str, Any]) -> AgentError:
+def read_failure(path: str, row: Mapping[str, Any]) -> AgentError:
+    """Why the worker of the volume mounted at path gave up."""
     what, number = row.get("what"), row.get("errno")
     if not isinstance(what, str) or type(number) is not int:
         return ChildGone("the worker trash talks nonsense")
-    return AgentError("trash-failed", f"{place.path}: {what}: {os.strerror(number)}")
+    return AgentError("trash-failed", f"{path}: {what}: {os.strerror(number)}")
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
@@ -180,7 +181,8 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         raise ChildGone("the worker trash talks nonsense") from error
 
 
-def _row(row: Mapping[str, Any]) -> Row:
+def read_row(row: Mapping[str, Any]) -> Row:
+    """One row of the worker's. Raises ChildGone where it makes no sense."""
     try:
         match row["row"]:
             case "restored":

@@ -1,0 +1,109 @@
+"""One-shot: one pass of the cleaner over a volume: what may go is moved to the trash.
+
+Request: that of agent/worker/survey.py, and {"memory", "host", "version", "move"}. memory: a local
+file, in which is kept what was planned before (agent/retention/looks.py); move: the paths of the
+rules by which something is moved; what others plan is remembered.
+
+Rows: {"row": "held"}: another host is at it; those of agent/worker/trashmend.py for what broke off
+before; those of the survey; {"row": "ripe", "count", "bytes", "waiting"}: so many may go, and
+others wait for their second look; those of agent/worker/trashmove.py; {"row": "failure", "what",
+"errno"}. It can be killed at any time.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+from agent.retention import looks
+from agent.retention.looks import Ripe
+from agent.retention.planned import RulePlan
+from agent.worker import channel, memory, own, trashbin, trashmend, trashmove, whole
+from agent.worker.again import Again
+from agent.worker.descent import GivenUpError
+from agent.worker.survey import Survey, open_root, raise_limit
+from agent.worker.trashmove import Row, Volume
+
+
+def main() -> int:
+    """Answer the one request."""
+    request = channel.request()
+    os.umask(0)
+    raise_limit()
+    try:
+        for row in _pass(request):
+            channel.emit(row)
+    except GivenUpError as error:
+        channel.emit({"row": "failure", "what": f"{error.doing} failed", "errno": error.errno})
+    except own.RefusedError as error:
+        channel.emit({"row": "failure", "what": f"can't {error.doing}", "errno": error.errno})
+    channel.done()
+    return 0
+
+
+def _pass(request: Row) -> Iterator[Row]:
+    """Raises GivenUpError, own.RefusedError."""
+    try:
+        root = open_root(str(request["path"]), request["device"])
+    except OSError as error:
+        raise GivenUpError("opening the volume's root", error.errno) from None
+    volume = Volume(root.descriptor, request["device"], -1)
+    volume.trash = trashbin.open_bin(root.descriptor, make=True)
+    if own.lock(volume.trash, trashbin.OURS) is None:
+        yield {"row": "held"}
+        return
+    yield from trashmend.mend(volume)
+    survey = Survey(request, root)
+    planned = survey.plan()
+    survey.report(planned)
+    ripe = _ripe(request, survey, planned)
+    yield {
+        "row": "ripe",
+        "count": len(ripe),
+        "bytes": sum(each.doomed.size or 0 for each in ripe),
+        "waiting": sum(len(run.delete) for rule in planned for run in rule.runs) - len(ripe),
+    }
+    again = Again(survey.known())
+    move = _texts(request["move"])
+    for each in ripe:
+        if each.rule in move:
+            yield _moved(volume, request, again, each)
+
+
+def _ripe(request: Row, survey: Survey, planned: Sequence[RulePlan]) -> tuple[Ripe, ...]:
+    """What an earlier pass planned too. Raises GivenUpError."""
+    path = str(request["memory"])
+    rules = list(zip(survey.rules, planned, strict=True))
+    ripe, after = looks.look(memory.load(path), rules, time.monotonic())
+    try:
+        memory.save(path, after)
+    except OSError as error:
+        raise GivenUpError(f"writing {path}", error.errno) from None
+    return ripe
+
+
+def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe) -> Row:
+    """Raises GivenUpError."""
+    path, doomed = ripe.run.path, ripe.doomed
+
+    def still(run: int, here: int, names: list[str]) -> str:
+        return again.speaks_against(path, run, here, names)
+
+    order: Row = {
+        "run": path,
+        "names": list(doomed.names),
+        "fingerprint": doomed.fingerprint,
+        "time": time.time(),
+        "rule": ripe.rule,
+        "reasons": list(doomed.reasons),
+        "size": doomed.size,
+        "host": request["host"],
+        "version": request["version"],
+    }
+    row = trashmove.move(volume, order, whole.fingerprints, still)
+    return {**row, "rule": ripe.rule, "reasons": list(doomed.reasons), "size": doomed.size}
+
+
+def _texts(given: object) -> list[str]:
+    if not isinstance(given, list):
+        raise TypeError("no list")
+    return [str(each) for each in given]
