@@ -3,7 +3,10 @@
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from agent.errors import AgentError, ChildGone
 from agent.retention.planned import RulePlan, RunPlan, Skipped
@@ -13,6 +16,8 @@ from agent.system.children import Children
 
 PATIENCE = 180.0
 """Seconds without a sign of life; a volume with a silent server answers after 84 by default."""
+LIBRARIES = str(Path(yaml.__file__).parent.parent)
+"""Of PyYAML, for recognisers that meet YAML: workers begin with the standard library alone."""
 THREADS = 8
 """Requests at once where each is a round trip over a network."""
 
@@ -74,6 +79,7 @@ async def survey(
         "in_trash": wanted.in_trash,
         "sizes": wanted.sizes,
         "threads": wanted.threads,
+        "libraries": LIBRARIES,
     }
     found = _Found(wanted.rules)
     rows = children.stream("survey", wanted.root, request, PATIENCE)

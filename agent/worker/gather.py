@@ -10,6 +10,8 @@ from agent.retention.view import LINK, Entry
 from agent.worker.view import Directory, MetError
 
 MOST_LINKS = 100_000
+_TOLD = 1000
+"""Failures that are told; those of one user must not fill this host's memory."""
 _INTERVAL = 0.25
 """Seconds between signs of life."""
 
@@ -88,6 +90,7 @@ class Gathered:
         if error.number == errno.ENOENT:
             return
         with self.lock:
-            self.failed.append((rule, path, str(error)))
+            if len(self.failed) < _TOLD:
+                self.failed.append((rule, path, error.reason))
             if error.is_ill:
-                self.blind = self.blind or f"{path}: {error}"
+                self.blind = self.blind or f"{path}: {error.reason}"

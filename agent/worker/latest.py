@@ -1,11 +1,12 @@
 """One-shot: finds the checkpoint to resume a run from.
 
-Request: {"path", "threads"}. path: of the run's directory, or of that with the stem of one of the
+Request: {"path", "threads", "libraries"}. path: of the run's directory, or of that with the stem of one of the
 runs in it. Answer: {"latest": path, "note", "passed": [[name, why]]}, or {"none": why, "passed"},
 or {"several": [stem or format]}, or {"problem", "path"}.
 """
 
 import os
+import sys
 
 from agent.retention.facts import Run
 from agent.retention.formats import sound
@@ -27,6 +28,7 @@ def main() -> int:
     """Answer the one request."""
     request = channel.request()
     path = str(request["path"])
+    sys.path.append(str(request["libraries"]))
     try:
         view, stem = _opened(path)
         row = _answer(view, stem, int(str(request["threads"])))

@@ -1,5 +1,6 @@
 """Looks at one checkpoint as far as its name, its listing and its evidence go."""
 
+import math
 import os
 import threading
 from collections.abc import Iterable, Sequence
@@ -61,7 +62,7 @@ def look(
         looked = Looked(
             name=name,
             answers=answers,
-            newest=view.seen.newest / 1e9,
+            newest=view.seen.newest / 1e9 or math.inf,  # what can't be told counts as fresh
             pinned=_pinned(view, name, scan),
             busy=scan.busy,
             skipped=f"something else is mounted on {mounted}"
@@ -144,7 +145,7 @@ def _entries(view: Directory) -> Iterable[Entry]:
     try:
         return view.entries().values()
     except MetError as error:
-        if str(error) != TOO_MANY:
+        if error.reason != TOO_MANY:
             raise
         return view.stream()
 

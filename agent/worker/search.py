@@ -90,8 +90,9 @@ class Search:
         try:
             self._listed(level, rule, depth, hunt=hunt)
         except MetError as error:
-            self.gathered.fail(rule, view.path, error)
-            if str(error) == TOO_MANY:
+            if hunt or error.reason != TOO_MANY:
+                self.gathered.fail(rule, view.path, error)
+            if error.reason == TOO_MANY:
                 self._streamed(level, rule, depth)
         finally:
             level.release()

@@ -1,9 +1,9 @@
 """One-shot: looks at the checkpoints below the rules of a volume, and plans what may go.
 
 Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()], "within":
-[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads"}. path: the volume's root, on that
+[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries"}. path: the volume's root, on that
 device; mounted_at: by which absolute links know it. within: directories that are looked at though no
-rule is about them. space: whether `free_space` counts; sizes: of all checkpoints.
+rule is about them. libraries: where PyYAML is. space: whether `free_space` counts; sizes: of all checkpoints.
 
 Answer: now and then {"looked", "at"}; at the end the rows of agent/retention/rows.py (rule: its
 number, -1 for none), {"failed": path, "rule", "reason"} for what could not be looked at, {"told",
@@ -15,6 +15,7 @@ It only reads, and can be killed at any time. What decides stands in agent/reten
 import contextlib
 import os
 import resource
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -45,6 +46,7 @@ def main() -> int:
     """Answer the one request."""
     request = channel.request()
     path = str(request["path"])
+    sys.path.append(str(request["libraries"]))
     _raise_limit()
     try:
         root = _root(path, request["device"])
@@ -201,13 +203,14 @@ class Survey:
         threads: int,
     ) -> None:
         try:
-            found[names] = whole.look(level.view.descriptor, names, threads)
+            path = os.path.join(level.view.path, names[0])
+            tick = partial(self._gathered.looked, path=path)
+            found[names] = whole.look(level.view.descriptor, names, threads, tick)
         except whole.UncertainError as error:
             why = f"can't be looked at whole: {error}"
             found[names] = Whole("", 0.0, None, skipped=why)
         finally:
             level.release()
-        self._gathered.looked(1, level.view.path)
 
     def _report(self, planned: Sequence[RulePlan]) -> None:
         for number, decided in enumerate(planned):
