@@ -195,7 +195,6 @@ def in_process(root: Path, top: Directory | None = None) -> Rows:
         "in_trash": 0,
         "sizes": False,
         "threads": 3,
-        "libraries": "",
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(channel, "emit", rows.append)
