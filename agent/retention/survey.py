@@ -1,6 +1,7 @@
 """Has a worker look at the checkpoints of a volume and plan what may go."""
 
 import contextlib
+import os
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,8 @@ class Wanted:
     root: of the volume, on device (major, minor), None for any. mounted_at: the path that absolute
     links have for the root. within: directories to be looked at though no rule is about them.
     with_space: whether `free_space` counts; in_trash: bytes that the trash holds. sizes: of all.
+    cache: a file in a directory of root's, for what does not change from one survey to the next;
+    see accept().
     """
 
     root: str
@@ -40,6 +43,7 @@ class Wanted:
     with_space: bool = False
     in_trash: int = 0
     sizes: bool = False
+    cache: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,14 @@ class Surveyed:
     failed: tuple[tuple[int, Skipped], ...]
 
 
+def accept(cache: str) -> None:
+    """Have the next survey believe what this one saw: for those who know that it saw everything.
+
+    With a brick down, files may be missing from listings. Raises OSError.
+    """
+    os.rename(f"{cache}.new", cache)
+
+
 async def survey(
     children: Children, wanted: Wanted
 ) -> AsyncGenerator[Progress | Surveyed, None]:
@@ -80,6 +92,7 @@ async def survey(
         "sizes": wanted.sizes,
         "threads": wanted.threads,
         "libraries": LIBRARIES,
+        "cache": wanted.cache,
     }
     found = _Found(wanted.rules)
     rows = children.stream("survey", wanted.root, request, PATIENCE)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 from agent.retention.links import Link, Place
 from agent.retention.view import LINK, Entry
+from agent.worker.known import Note
 from agent.worker.view import Directory, MetError
 
 MOST_LINKS = 100_000
@@ -74,16 +75,21 @@ class Gathered:
             self.rules[view.path] = rule
             self.inodes[view.path] = view.stat.inode
 
-    def links_in(self, view: Directory, entries: Iterable[Entry]) -> None:
+    def links_in(self, view: Directory, entries: Iterable[Entry], note: Note) -> None:
         """The symbolic links among the entries of a directory."""
         for entry in entries:
-            if entry.kind != LINK or (text := view.target(entry.name)) is None:
-                continue
-            with self.lock:
-                if len(self.links) < MOST_LINKS:
-                    self.links.append(Link(view.path, entry.name, text))
-                else:
-                    self.blind = f"there are more than {MOST_LINKS} symbolic links"
+            if entry.kind == LINK and (text := view.target(entry.name)) is not None:
+                link = Link(view.path, entry.name, text)
+                note.add(link)
+                self.link(link)
+
+    def link(self, link: Link) -> None:
+        """A symbolic link."""
+        with self.lock:
+            if len(self.links) < MOST_LINKS:
+                self.links.append(link)
+            else:
+                self.blind = f"there are more than {MOST_LINKS} symbolic links"
 
     def fail(self, rule: int, path: str, error: MetError) -> None:
         """What of the rules' directories could not be looked at; what is gone is not told."""

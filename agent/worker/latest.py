@@ -16,6 +16,7 @@ from agent.worker import channel, place
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
 from agent.worker.gather import Gathered, Level
+from agent.worker.known import Known, Note
 from agent.worker.search import DEEPEST, Candidates, Search
 from agent.worker.view import Directory, MetError, opened
 
@@ -87,8 +88,9 @@ def _runs(view: Directory, threads: int) -> tuple[Run, ...]:
     crew = Crew(threads)
     gathered = Gathered(lambda _looked, _at: None)
     try:
+        search = Search(crew, gathered, FAMILIES, {}, {}, Known(""))
         # As deep as a search gets: what is below the run is nobody's business here.
-        found = Candidates(Search(crew, gathered, FAMILIES, {}, {}), Level(view), 0, DEEPEST)
+        found = Candidates(search, Level(view), 0, DEEPEST, Note(view, None))
         for entry in view.entries().values():
             found.take(entry)
         found.look()

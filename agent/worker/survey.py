@@ -1,9 +1,9 @@
 """One-shot: looks at the checkpoints below the rules of a volume, and plans what may go.
 
 Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()], "within":
-[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries"}. path: the volume's root, on that
+[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries", "cache"}. path: the volume's root, on that
 device; mounted_at: by which absolute links know it. within: directories that are looked at though no
-rule is about them. libraries: where PyYAML is. space: whether `free_space` counts; sizes: of all checkpoints.
+rule is about them. libraries: where PyYAML is. cache: see known.py, "" for none. space: whether `free_space` counts; sizes: of all checkpoints.
 
 Answer: now and then {"looked", "at"}; at the end the rows of agent/retention/rows.py (rule: its
 number, -1 for none), {"failed": path, "rule", "reason"} for what could not be looked at, {"told",
@@ -91,6 +91,7 @@ class Survey:
         self._sizes = bool(request["sizes"])
         self._space = bool(request["space"])
         self._in_trash = int(str(request["in_trash"]))
+        self._cache = str(request["cache"])
         self._threads = int(str(request["threads"]))
         self._crew = Crew(self._threads)
         self._gathered = Gathered(_tell)
@@ -128,9 +129,12 @@ class Survey:
             self._gathered.fail(rule, path, error)
         trusted = {number: rule.format for number, rule in enumerate(self._rules)}
         searched = {path: NO_RULE for path in self._within if not bases.hold(path)} | bases.found
-        search = Search(self._crew, self._gathered, FAMILIES, trusted, searched)
+        known = Known(self._cache)
+        search = Search(self._crew, self._gathered, FAMILIES, trusted, searched, known)
         search.begin(self._root)
         self._crew.finish()
+        with contextlib.suppress(OSError):  # then all is looked at anew the next time
+            known.save()
 
     def _ruled(self) -> Ruled:
         """The runs of each rule, with what links lead to, and those of none at the end."""

@@ -9,7 +9,7 @@ because its name was.
 import errno
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from agent.retention.view import (
     DIRECTORY,
@@ -49,6 +49,9 @@ class MetError(UnreadableError):
         self.is_ill = number != 0 and number not in _BY_USERS
 
 
+Witness = Callable[[str, statx.Stat], None]
+
+
 class Seen:
     """What was met on the way. newest: nanoseconds, of all that was looked at.
 
@@ -84,6 +87,7 @@ class Directory:
         self._kept: dict[str, Directory] = {}
         self._small: dict[str, bytes | None] = {}
         self._only: str | None = None
+        self.witness: Witness | None = None if above is None else above.witness
 
     def fork(self, only: str) -> "Directory":
         """The same directory, with a memory of its own of what is below it and of what was met.
@@ -92,6 +96,7 @@ class Directory:
         """
         fork = Directory(self.descriptor, self.stat, self.path, Seen())
         fork._entries, fork._small, fork._only = self._entries, self._small, only
+        fork.witness = self.witness
         return fork
 
     def give(self, name: str) -> "Directory | None":
@@ -184,13 +189,21 @@ class Directory:
         if self._kind(name) not in ("", FILE):
             return None
         try:
+            found = self.status(name)
+        except MetError:
+            return None
+        return found.size if found is not None and found.is_file else None
+
+    def status(self, name: str) -> statx.Stat | None:
+        """Of that name, None where there is none. Raises MetError."""
+        try:
             found = statx.at(self._at(), name)
         except OSError as error:
-            if error.errno not in _NOTHING:
-                self._unreadable(name, error)
-            return None
+            if error.errno in _NOTHING:
+                return None
+            raise self._unreadable(name, error) from None
         self._met(name, found)
-        return found.size if found.is_file else None
+        return found
 
     def read(self, name: str, limit: int = READABLE) -> bytes | None:
         """As View says."""
@@ -321,6 +334,8 @@ class Directory:
             os.close(bare)
 
     def _met(self, name: str, found: statx.Stat) -> None:
+        if self.witness is not None:
+            self.witness(os.path.join(self.path, name), found)
         if self._only in (None, name):
             self.seen.newest = max(self.seen.newest, found.mtime)
         if found.mount != self.stat.mount:
