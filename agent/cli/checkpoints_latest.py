@@ -11,13 +11,13 @@ from agent.cli.asked import ask
 from agent.cli.exits import FOUND
 from agent.errors import AgentError
 from agent.health.text import clean, plural
-from agent.retention.survey import THREADS
+from agent.retention.survey import LIBRARIES, THREADS
 
 
 def execute(args: argparse.Namespace) -> int:
     """0; raises AgentError where there is none. Prints one path, and nothing else to stdout."""
     path = os.path.abspath(args.run)
-    row = asyncio.run(ask("latest", path, {"path": path, "threads": THREADS}))
+    row = asyncio.run(ask("latest", path, _request(path)))
     if "several" in row:
         names = ", ".join(clean(name, 80) for name in row["several"])
         raise AgentError(
@@ -36,6 +36,10 @@ def execute(args: argparse.Namespace) -> int:
         _say(f"passed over {name}: {why}")
     print(found)
     return FOUND
+
+
+def _request(path: str) -> dict[str, object]:
+    return {"path": path, "threads": THREADS, "libraries": LIBRARIES}
 
 
 def _passed(row: Mapping[str, Any]) -> str:

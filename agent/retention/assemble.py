@@ -67,8 +67,9 @@ class Group:
 def groups(looked: Iterable[Looked], trusted: str | None = None) -> list[Group]:
     """The runs of one directory. trusted: the family whose names need no evidence there.
 
-    What lacks the evidence belongs to the family whose evidence its siblings carry: it may be a
-    leftover of a crash. Where no sibling does, it is no checkpoint at all.
+    What lacks the evidence and is not complete belongs to the family whose evidence its siblings
+    carry: it may be a leftover of a crash. Where no sibling does, it is no checkpoint at all. What
+    lacks the evidence and is whole is somebody else's.
     """
     listed = list(looked)
     sure = {(n.family, n.stem) for each in listed if each.genuine for n in (each.genuine[0],)}
@@ -78,7 +79,8 @@ def groups(looked: Iterable[Looked], trusted: str | None = None) -> list[Group]:
         key = (named.family, named.stem)
         group = found.setdefault(key, Group(*key))
         is_sure = evidence.genuine or named.family == trusted
-        if is_sure or (key in sure and named.family not in VAGUE):
+        is_torn = key in sure and named.family not in VAGUE and not evidence.complete
+        if is_sure or is_torn:
             group.members.append(Member(named, evidence, each))
         elif named.family not in VAGUE or key in sure:
             why = evidence.why or "lacks what the framework writes"

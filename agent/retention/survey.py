@@ -1,9 +1,13 @@
 """Has a worker look at the checkpoints of a volume and plan what may go."""
 
 import contextlib
+import os
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from agent.errors import AgentError, ChildGone
 from agent.retention.planned import RulePlan, RunPlan, Skipped
@@ -13,6 +17,8 @@ from agent.system.children import Children
 
 PATIENCE = 180.0
 """Seconds without a sign of life; a volume with a silent server answers after 84 by default."""
+LIBRARIES = str(Path(yaml.__file__).parent.parent)
+"""Of PyYAML, for recognisers that meet YAML: workers begin with the standard library alone."""
 THREADS = 8
 """Requests at once where each is a round trip over a network."""
 
@@ -24,6 +30,8 @@ class Wanted:
     root: of the volume, on device (major, minor), None for any. mounted_at: the path that absolute
     links have for the root. within: directories to be looked at though no rule is about them.
     with_space: whether `free_space` counts; in_trash: bytes that the trash holds. sizes: of all.
+    cache: a file in a directory of root's, for what does not change from one survey to the next;
+    see accept().
     """
 
     root: str
@@ -35,6 +43,7 @@ class Wanted:
     with_space: bool = False
     in_trash: int = 0
     sizes: bool = False
+    cache: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,14 @@ class Surveyed:
     failed: tuple[tuple[int, Skipped], ...]
 
 
+def accept(cache: str) -> None:
+    """Have the next survey believe what this one saw: for those who know that it saw everything.
+
+    With a brick down, files may be missing from listings. Raises OSError.
+    """
+    os.rename(f"{cache}.new", cache)
+
+
 def request(wanted: Wanted) -> dict[str, object]:
     """As agent/worker/survey.py takes it."""
     return {
@@ -69,6 +86,8 @@ def request(wanted: Wanted) -> dict[str, object]:
         "in_trash": wanted.in_trash,
         "sizes": wanted.sizes,
         "threads": wanted.threads,
+        "libraries": LIBRARIES,
+        "cache": wanted.cache,
     }
 
 

@@ -17,17 +17,18 @@ from agent.retention.plan import plan
 from agent.retention.planned import RunPlan
 from agent.retention.policy import Rule
 from agent.worker import whole
-from agent.worker.bases import DEPTH, descend
+from agent.worker.bases import descend
 from agent.worker.crew import Crew
 from agent.worker.gather import Gathered, Level
+from agent.worker.known import Known
 from agent.worker.quicklook import KEEP
 from agent.worker.search import Search
-from agent.worker.view import Directory
+from agent.worker.view import Directory, MetError
 
 Ruled = Sequence[tuple[Rule, Sequence[Run]]]
 
 
-class Known:
+class Basis:
     """What a survey of the volume found: the runs of each rule, and all that they were judged by.
 
     bases: the directories of the rules themselves.
@@ -53,8 +54,14 @@ class Known:
 class _One(Search):
     """Of a single directory: nothing below it is searched."""
 
-    def look(self, view: Directory, rule: int) -> None:
-        self._search(view, rule, DEPTH, hunt=True)
+    def only(self, view: Directory, rule: int, *, is_base: bool) -> None:
+        """Look at it, and close it. Raises GivenUpError."""
+        level = Level(view)
+        try:
+            depth = 0 if is_base else 1
+            self.look(level, rule, depth, [True, depth, self.trusted.get(rule)])
+        finally:
+            level.release()
 
     def enter(self, level: Level, name: str, rule: int, depth: int, *, hunt: bool) -> None:
         """As Search says, but for the depth."""
@@ -63,8 +70,8 @@ class _One(Search):
 class Again:
     """The second looks of one pass."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, basis: Basis) -> None:
+        self._basis = basis
 
     def speaks_against(self, path: str, run: int, here: int, names: list[str]) -> str:
         """Why names of the run at that path must stay, "" if nothing says so.
@@ -81,27 +88,37 @@ class Again:
 
     def _runs(self, path: str, run: int) -> list[Run] | None:
         """Those in the directory, as they are now; None where it is another one, or unreadable."""
-        known = self._known
-        rule = known.gathered.rules[path]
-        view = descend(known.root, path)
-        if view is None:
-            return None
-        if view.stat.inode != os.fstat(run).st_ino:
-            view.close()
-            return None
+        basis = self._basis
+        rule = basis.gathered.rules[path]
         fresh = Gathered(lambda _looked, _at: None)
+        try:
+            view = descend(basis.root, path)
+            if view is None:
+                return None
+            if view.stat.inode != os.fstat(run).st_ino:
+                view.close()
+                return None
+            self._look(view, rule, fresh)
+        except MetError:
+            return None
+        if fresh.failed or path not in fresh.places:
+            return None
+        places: dict[str, Place] = {**basis.gathered.places, path: fresh.places[path]}
+        names = fresh.places[path].names
+        links = [link for link in basis.gathered.links if not _is_past(link, path, names)]
+        return list(linked(places, links + fresh.links, basis.mounted_at)[path].runs)
+
+    def _look(self, view: Directory, rule: int, fresh: Gathered) -> None:
+        """Raises MetError, GivenUpError."""
+        bases = self._basis.bases
+        trusted = {number: each.format for number, (each, _) in enumerate(self._basis.ruled)}
         crew = Crew(0)
         try:
-            trusted = {number: each.format for number, (each, _) in enumerate(known.ruled)}
-            _One(crew, fresh, FAMILIES, trusted, known.bases).look(view, rule)
+            search = _One(crew, fresh, FAMILIES, trusted, bases, Known(""))
+            search.only(view, rule, is_base=view.path in bases)
             crew.finish()
         finally:
             crew.close()
-        if fresh.failed or path not in fresh.places:
-            return None
-        places: dict[str, Place] = {**known.gathered.places, path: fresh.places[path]}
-        links = [link for link in known.gathered.links if not _is_in(link, path)] + fresh.links
-        return list(linked(places, links, known.mounted_at)[path].runs)
 
     def _planned(self, path: str, run: int, runs: list[Run], names: tuple[str, ...]) -> str:
         """What the whole plan says with this run as it is."""
@@ -109,18 +126,21 @@ class Again:
             now = {names: whole.look(run, names)}
         except whole.UncertainError as error:
             return str(error)
-        number = self._known.gathered.rules[path]
-        ruled = list(self._known.ruled)
+        number = self._basis.gathered.rules[path]
+        ruled = list(self._basis.ruled)
         rule, before = ruled[number]
         wholes = _wholes(before, path) | now
         others = [each for each in before if each.path != path]
         ruled[number] = (rule, [*others, *(walked(each, wholes) for each in runs)])
-        planned = plan(ruled, now=time.time(), space=self._known.space, whole=True)
+        planned = plan(ruled, now=time.time(), space=self._basis.space, whole=True)
         return _stays(planned[number].runs, path, names)
 
 
-def _is_in(link: Link, path: str) -> bool:
-    return link.directory == path or link.directory.startswith(f"{path}/")
+def _is_past(link: Link, path: str, names: frozenset[str]) -> bool:
+    """Whether it was found in the run itself, which was looked at anew, or in what has left it."""
+    if not link.directory.startswith(f"{path}/"):
+        return link.directory == path
+    return link.directory[len(path) + 1 :].partition("/")[0] not in names
 
 
 def _wholes(runs: Sequence[Run], path: str) -> dict[tuple[str, ...], Whole]:

@@ -11,6 +11,7 @@ others wait for their second look; those of agent/worker/trashmove.py; {"row": "
 """
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 
@@ -28,6 +29,7 @@ def main() -> int:
     """Answer the one request."""
     request = channel.request()
     os.umask(0)
+    sys.path.append(str(request["libraries"]))
     raise_limit()
     try:
         for row in _pass(request):
@@ -62,7 +64,7 @@ def _pass(request: Row) -> Iterator[Row]:
         "bytes": sum(each.doomed.size or 0 for each in ripe),
         "waiting": sum(len(run.delete) for rule in planned for run in rule.runs) - len(ripe),
     }
-    again = Again(survey.known())
+    again = Again(survey.basis())
     move = _texts(request["move"])
     for each in ripe:
         if each.rule in move:

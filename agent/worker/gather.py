@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable
 
 from agent.retention.links import Link, Place
 from agent.retention.view import LINK, Entry
+from agent.worker.known import Note
 from agent.worker.view import Directory, MetError
 
 MOST_LINKS = 100_000
+_TOLD = 1000
+"""Failures that are told; those of one user must not fill this host's memory."""
 _INTERVAL = 0.25
 """Seconds between signs of life."""
 
@@ -72,22 +75,28 @@ class Gathered:
             self.rules[view.path] = rule
             self.inodes[view.path] = view.stat.inode
 
-    def links_in(self, view: Directory, entries: Iterable[Entry]) -> None:
+    def links_in(self, view: Directory, entries: Iterable[Entry], note: Note) -> None:
         """The symbolic links among the entries of a directory."""
         for entry in entries:
-            if entry.kind != LINK or (text := view.target(entry.name)) is None:
-                continue
-            with self.lock:
-                if len(self.links) < MOST_LINKS:
-                    self.links.append(Link(view.path, entry.name, text))
-                else:
-                    self.blind = f"there are more than {MOST_LINKS} symbolic links"
+            if entry.kind == LINK and (text := view.target(entry.name)) is not None:
+                link = Link(view.path, entry.name, text)
+                note.add(link)
+                self.link(link)
+
+    def link(self, link: Link) -> None:
+        """A symbolic link."""
+        with self.lock:
+            if len(self.links) < MOST_LINKS:
+                self.links.append(link)
+            else:
+                self.blind = f"there are more than {MOST_LINKS} symbolic links"
 
     def fail(self, rule: int, path: str, error: MetError) -> None:
         """What of the rules' directories could not be looked at; what is gone is not told."""
         if error.number == errno.ENOENT:
             return
         with self.lock:
-            self.failed.append((rule, path, str(error)))
+            if len(self.failed) < _TOLD:
+                self.failed.append((rule, path, error.reason))
             if error.is_ill:
-                self.blind = self.blind or f"{path}: {error}"
+                self.blind = self.blind or f"{path}: {error.reason}"

@@ -1,11 +1,12 @@
 """One-shot: finds the checkpoint to resume a run from.
 
-Request: {"path", "threads"}. path: of the run's directory, or of that with the stem of one of the
+Request: {"path", "threads", "libraries"}. path: of the run's directory, or of that with the stem of one of the
 runs in it. Answer: {"latest": path, "note", "passed": [[name, why]]}, or {"none": why, "passed"},
 or {"several": [stem or format]}, or {"problem", "path"}.
 """
 
 import os
+import sys
 
 from agent.retention.facts import Run
 from agent.retention.formats import sound
@@ -15,6 +16,7 @@ from agent.worker import channel, place
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
 from agent.worker.gather import Gathered, Level
+from agent.worker.known import Known, Note
 from agent.worker.search import DEEPEST, Candidates, Search
 from agent.worker.view import Directory, MetError, opened
 
@@ -27,6 +29,7 @@ def main() -> int:
     """Answer the one request."""
     request = channel.request()
     path = str(request["path"])
+    sys.path.append(str(request["libraries"]))
     try:
         view, stem = _opened(path)
         row = _answer(view, stem, int(str(request["threads"])))
@@ -85,8 +88,9 @@ def _runs(view: Directory, threads: int) -> tuple[Run, ...]:
     crew = Crew(threads)
     gathered = Gathered(lambda _looked, _at: None)
     try:
+        search = Search(crew, gathered, FAMILIES, {}, {}, Known(""))
         # As deep as a search gets: what is below the run is nobody's business here.
-        found = Candidates(Search(crew, gathered, FAMILIES, {}, {}), Level(view), 0, DEEPEST)
+        found = Candidates(search, Level(view), 0, DEEPEST, Note(view, None))
         for entry in view.entries().values():
             found.take(entry)
         found.look()

@@ -1,5 +1,6 @@
 """Looks at one checkpoint as far as its name, its listing and its evidence go."""
 
+import math
 import os
 import threading
 from collections.abc import Iterable, Sequence
@@ -9,6 +10,7 @@ from agent.retention.facts import Evidence, Named
 from agent.retention.formats.family import Family
 from agent.retention.view import DIRECTORY, Entry, UnreadableError
 from agent.worker.gather import Gathered
+from agent.worker.known import Note
 from agent.worker.view import TOO_MANY, Directory, MetError
 from agent.worker.whole import IN_USE
 
@@ -56,12 +58,14 @@ def look(
             scan.listing(view, name)
         answers = _asked(view, matches)
         is_genuine = any(evidence.genuine for _, evidence in answers)
+        if view.seen.mounted or any(evidence.broken for _, evidence in answers):
+            scan.note.spoil()
         if is_directory and is_vague and is_genuine:
             scan.listing(view, name)
         looked = Looked(
             name=name,
             answers=answers,
-            newest=view.seen.newest / 1e9,
+            newest=view.seen.newest / 1e9 or math.inf,  # what can't be told counts as fresh
             pinned=_pinned(view, name, scan),
             busy=scan.busy,
             skipped=f"something else is mounted on {mounted}"
@@ -91,11 +95,12 @@ class Scan:
     levels: of directories below its own; less than 0: none, for who resumes.
     """
 
-    def __init__(self, gathered: Gathered, rule: int, levels: int) -> None:
+    def __init__(self, gathered: Gathered, rule: int, levels: int, note: Note) -> None:
         self.busy = ""
         self.pinned = False
         self._gathered = gathered
         self._rule = rule
+        self.note = note
         self._levels = levels
         self._room = _LISTED
 
@@ -112,27 +117,31 @@ class Scan:
         try:
             return view.below(name)
         except MetError as error:
-            self._gathered.fail(self._rule, os.path.join(view.path, name), error)
+            self._fail(os.path.join(view.path, name), error)
         return None
+
+    def _fail(self, path: str, error: MetError) -> None:
+        self.note.spoil()
+        self._gathered.fail(self._rule, path, error)
 
     def _listing(self, inside: Directory, levels: int) -> None:
         try:
             for entry in _entries(inside):
-                self._gathered.links_in(inside, [entry])
+                self._gathered.links_in(inside, [entry], self.note)
                 self._room -= 1
                 if entry.name.startswith(IN_USE):
                     self.busy = self.busy or entry.name
                 if entry.kind == DIRECTORY and levels >= 0:
                     self._below(inside, entry.name, levels)
         except MetError as error:
-            self._gathered.fail(self._rule, inside.path, error)
+            self._fail(inside.path, error)
         self._gathered.looked(1, inside.path)
         inside.rest()
 
     def _below(self, inside: Directory, name: str, levels: int) -> None:
         if not levels:
             too_deep = MetError("is deeper than links are looked for")
-            self._gathered.fail(self._rule, os.path.join(inside.path, name), too_deep)
+            self._fail(os.path.join(inside.path, name), too_deep)
         elif (below := self._entered(inside, name)) is not None:
             self._listing(below, levels - 1)
             if self._room <= 0:
@@ -144,7 +153,7 @@ def _entries(view: Directory) -> Iterable[Entry]:
     try:
         return view.entries().values()
     except MetError as error:
-        if str(error) != TOO_MANY:
+        if error.reason != TOO_MANY:
             raise
         return view.stream()
 

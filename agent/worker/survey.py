@@ -1,9 +1,9 @@
 """One-shot: looks at the checkpoints below the rules of a volume, and plans what may go.
 
 Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()], "within":
-[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads"}. path: the volume's root, on that
+[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries", "cache"}. path: the volume's root, on that
 device; mounted_at: by which absolute links know it. within: directories that are looked at though no
-rule is about them. space: whether `free_space` counts; sizes: of all checkpoints.
+rule is about them. libraries: where PyYAML is. cache: see known.py, "" for none. space: whether `free_space` counts; sizes: of all checkpoints.
 
 Answer: now and then {"looked", "at"}; at the end the rows of agent/retention/rows.py (rule: its
 number, -1 for none), {"failed": path, "rule", "reason"} for what could not be looked at, {"told",
@@ -15,6 +15,7 @@ It only reads, and can be killed at any time. What decides stands in agent/reten
 import contextlib
 import os
 import resource
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from agent.retention.planned import Kept, RulePlan, RunPlan, Skipped
 from agent.retention.policy import Rule
 from agent.retention.rows import rows
 from agent.worker import channel, place, whole
-from agent.worker.again import Known
+from agent.worker.again import Basis
 from agent.worker.bases import Bases, descend
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
@@ -46,6 +47,7 @@ def main() -> int:
     """Answer the one request."""
     request = channel.request()
     path = str(request["path"])
+    sys.path.append(str(request["libraries"]))
     raise_limit()
     try:
         root = open_root(path, request["device"])
@@ -91,6 +93,7 @@ class Survey:
         self._sizes = bool(request["sizes"])
         self._space = bool(request["space"])
         self._in_trash = int(str(request["in_trash"]))
+        self._cache = str(request["cache"])
         self._threads = int(str(request["threads"]))
         self._crew = Crew(self._threads)
         self._gathered = Gathered(_tell)
@@ -110,9 +113,9 @@ class Survey:
         finally:
             self._crew.close()
 
-    def known(self) -> Known:
+    def basis(self) -> Basis:
         """What the plan was made of."""
-        return Known(
+        return Basis(
             root=self._root,
             ruled=self._known,
             space=self._agreed,
@@ -139,9 +142,12 @@ class Survey:
         trusted = {number: rule.format for number, rule in enumerate(self.rules)}
         within = {path: NO_RULE for path in self._within if not bases.hold(path)}
         self._searched = within | bases.found
-        search = Search(self._crew, self._gathered, FAMILIES, trusted, self._searched)
+        known = Known(self._cache)
+        search = Search(self._crew, self._gathered, FAMILIES, trusted, self._searched, known)
         search.begin(self._root)
         self._crew.finish()
+        with contextlib.suppress(OSError):  # then all is looked at anew the next time
+            known.save()
 
     def _ruled(self) -> Ruled:
         """The runs of each rule, with what links lead to, and those of none at the end."""
@@ -214,13 +220,14 @@ class Survey:
         threads: int,
     ) -> None:
         try:
-            found[names] = whole.look(level.view.descriptor, names, threads)
+            path = os.path.join(level.view.path, names[0])
+            tick = partial(self._gathered.looked, path=path)
+            found[names] = whole.look(level.view.descriptor, names, threads, tick)
         except whole.UncertainError as error:
             why = f"can't be looked at whole: {error}"
             found[names] = Whole("", 0.0, None, skipped=why)
         finally:
             level.release()
-        self._gathered.looked(1, level.view.path)
 
     def report(self, planned: Sequence[RulePlan]) -> None:
         for number, decided in enumerate(planned):

@@ -9,8 +9,7 @@ because its name was.
 import errno
 import itertools
 import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from agent.retention.view import (
     DIRECTORY,
@@ -29,6 +28,8 @@ MOST_NAMES = 50_000
 TOO_MANY = f"holds more than {MOST_NAMES} names"
 _REMEMBERED = 1 << 16
 """Bytes of a file that is asked for more than once: a run's pointer, once a checkpoint."""
+_OPEN = 32
+"""Directories that one remembers below it; each may have a descriptor."""
 _BARE = os.O_PATH | os.O_NOFOLLOW
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _NOTHING = (errno.ENOENT, errno.ENOTDIR)
@@ -41,10 +42,14 @@ class MetError(UnreadableError):
     Whatever else is the users' doing: modes, mounts, what is moved meanwhile, very many names.
     """
 
-    def __init__(self, said: str, number: int = 0) -> None:
-        super().__init__(said)
+    def __init__(self, reason: str, number: int = 0, name: str = "") -> None:
+        super().__init__(f"{name}: {reason}" if name else reason)
+        self.reason = reason
         self.number = number
         self.is_ill = number != 0 and number not in _BY_USERS
+
+
+Witness = Callable[[str, statx.Stat], None]
 
 
 class Seen:
@@ -79,8 +84,10 @@ class Directory:
         self.seen = seen
         self._entries: dict[str, Entry] | None = None
         self._below: dict[str, Directory | None] = {}
+        self._kept: dict[str, Directory] = {}
         self._small: dict[str, bytes | None] = {}
         self._only: str | None = None
+        self.witness: Witness | None = None if above is None else above.witness
 
     def fork(self, only: str) -> "Directory":
         """The same directory, with a memory of its own of what is below it and of what was met.
@@ -89,6 +96,7 @@ class Directory:
         """
         fork = Directory(self.descriptor, self.stat, self.path, Seen())
         fork._entries, fork._small, fork._only = self._entries, self._small, only
+        fork.witness = self.witness
         return fork
 
     def give(self, name: str) -> "Directory | None":
@@ -102,7 +110,7 @@ class Directory:
         """
         view.rest()
         view._above = self
-        self._below[name] = view
+        self._kept[name] = view
 
     def forget(self, name: str) -> None:
         """What is known of a directory below; below() looks anew."""
@@ -117,6 +125,7 @@ class Directory:
     def rest(self) -> int:
         """Close all descriptors; the bytes and names that are remembered, roughly in bytes."""
         known = sum(view.rest() for view in self._below.values() if view is not None)
+        known += sum(view.rest() for view in self._kept.values())
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -125,8 +134,9 @@ class Directory:
 
     def close(self) -> None:
         """Close what is open below it, and itself where it is no fork."""
-        below, self._below = self._below, {}
-        for view in below.values():
+        below = [*self._below.values(), *self._kept.values()]
+        self._below, self._kept = {}, {}
+        for view in below:
             if view is not None:
                 view.close()
         if self._only is None and self.descriptor >= 0:
@@ -156,8 +166,12 @@ class Directory:
             raise self._unreadable("", error) from None
 
     def below(self, name: str) -> "Directory | None":
-        """As View says; it is closed with this one."""
+        """As View says; it is closed with this one, or when many others were asked for."""
+        if name in self._kept:
+            return self._kept[name]
         if name not in self._below:
+            while len(self._below) >= _OPEN:
+                self.forget(next(iter(self._below)))
             self._below[name] = self.enter(name)
         return self._below[name]
 
@@ -175,13 +189,21 @@ class Directory:
         if self._kind(name) not in ("", FILE):
             return None
         try:
+            found = self.status(name)
+        except MetError:
+            return None
+        return found.size if found is not None and found.is_file else None
+
+    def status(self, name: str) -> statx.Stat | None:
+        """Of that name, None where there is none. Raises MetError."""
+        try:
             found = statx.at(self._at(), name)
         except OSError as error:
-            if error.errno not in _NOTHING:
-                self._unreadable(name, error)
-            return None
+            if error.errno in _NOTHING:
+                return None
+            raise self._unreadable(name, error) from None
         self._met(name, found)
-        return found.size if found.is_file else None
+        return found
 
     def read(self, name: str, limit: int = READABLE) -> bytes | None:
         """As View says."""
@@ -312,6 +334,8 @@ class Directory:
             os.close(bare)
 
     def _met(self, name: str, found: statx.Stat) -> None:
+        if self.witness is not None:
+            self.witness(os.path.join(self.path, name), found)
         if self._only in (None, name):
             self.seen.newest = max(self.seen.newest, found.mtime)
         if found.mount != self.stat.mount:
@@ -326,129 +350,9 @@ class Directory:
         return self._odd(name, error.strerror or "can't be read", number)
 
     def _odd(self, name: str, why: str, number: int = 0) -> MetError:
-        said = f"{name}: {why}" if name else why
-        self.seen.unreadable = self.seen.unreadable or said
-        return MetError(said, number)
-
-
-def _kind(self, name: str) -> str:
-        """By the listing: OTHER where it has no such name; "" while there is no listing."""
-        if self._entries is None:
-            return ""
-        entry = self._entries.get(name)
-        return OTHER if entry is None else entry.kind
-
-    def _entered(self, name: str) -> "Directory | None":
-        """Raises OSError."""
-        try:
-            descriptor = os.open(name, _BARE | os.O_DIRECTORY, dir_fd=self._at())
-        except OSError as error:
-            if error.errno in (*_NOTHING, errno.ELOOP):
-                return None
-            raise
-        try:
-            found = statx.of(descriptor)
-            self._met(name, found)
-            if found.mount != self.stat.mount:
-                raise OSError(errno.EXDEV, "something else is mounted there")
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return Directory(descriptor, found, os.path.join(self.path, name), self.seen, self)
-
-    def _read(self, name: str, limit: int) -> bytes | None:
-        if self._entries is not None and name not in self._entries:
-            return None
-        try:
-            opened = self._open(name)
-            if opened is None:
-                return None
-            descriptor, size = opened
-            try:
-                if descriptor < 0:
-                    raise self._odd(name, "is no regular file")
-                if size > limit:
-                    raise self._odd(name, f"is larger than {limit} bytes")
-                return _whole(descriptor, limit)
-            finally:
-                if descriptor >= 0:
-                    os.close(descriptor)
-        except OSError as error:
-            raise self._unreadable(name, error) from None
-        except OverflowError:
-            raise self._odd(name, f"is larger than {limit} bytes") from None
-
-    def _part(self, name: str, whence: int, length: int) -> bytes | None:
-        if self._kind(name) not in ("", FILE):
-            return None
-        try:
-            opened = self._open(name)
-            if opened is None or opened[0] < 0:
-                return None
-            descriptor, size = opened
-            try:
-                return os.pread(descriptor, length, 0 if whence == 0 else max(0, size - length))
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise self._unreadable(name, error) from None
-
-    def _open(self, name: str) -> tuple[int, int] | None:
-        """A descriptor to read from, -1 for what is no regular file, and its size.
-
-        None where there is nothing. Raises OSError.
-        """
-        try:
-            bare = os.open(name, _BARE, dir_fd=self._at())
-        except OSError as error:
-            if error.errno in _NOTHING:
-                return None
-            raise
-        try:
-            found = statx.of(bare)
-            self._met(name, found)
-            if not found.is_file:
-                return -1, 0
-            if found.mount != self.stat.mount:
-                raise OSError(errno.EXDEV, "something else is mounted there")
-            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-            return os.open(f"/proc/self/fd/{bare}", flags), found.size
-        finally:
-            os.close(bare)
-
-    def _met(self, name: str, found: statx.Stat) -> None:
-        if self._only in (None, name):
-            self.seen.newest = max(self.seen.newest, found.mtime)
-        if found.mount != self.stat.mount:
-            self.seen.mounted = self.seen.mounted or name
-
-    def _unreadable(self, name: str, error: OSError) -> MetError:
-        """Raises GivenUpError where the volume does not answer."""
-        number = error.errno or errno.EIO
-        if number in GONE:
-            path = os.path.join(self.path, name)
-            raise GivenUpError(f"looking at {path or 'the root'}", number)
-        return self._odd(name, error.strerror or "can't be read", number)
-
-    def _odd(self, name: str, why: str, number: int = 0) -> MetError:
-        said = f"{name}: {why}" if name else why
-        self.seen.unreadable = self.seen.unreadable or said
-        return MetError(said, number)
-
-
-def _listed(directory: int) -> dict[str, Entry]:
-    """Raises OSError, OverflowError."""
-    found: dict[str, Entry] = {}
-    opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
-    try:
-        with os.scandir(opened) as entries:
-            for entry in entries:
-                if len(found) == MOST_NAMES:
-                    raise OverflowError
-                found[entry.name] = Entry(entry.name, _kind(entry))
-    finally:
-        os.close(opened)
-    return found
+        error = MetError(why, number, name)
+        self.seen.unreadable = self.seen.unreadable or str(error)
+        return error
 
 
 def _kind(entry: "os.DirEntry[str]") -> str:
@@ -475,10 +379,7 @@ def opened(descriptor: int, path: str) -> Directory:
     """The View of an open directory, which stays the caller's. Raises OSError."""
     own = os.open(".", _BARE | os.O_DIRECTORY, dir_fd=descriptor)
     try:
-        found = statx.of(own)
-        if not stat.S_ISDIR(found.mode):
-            raise OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        return Directory(own, statx.of(own), path, Seen())
     except BaseException:
         os.close(own)
         raise
-    return Directory(own, found, path, Seen())

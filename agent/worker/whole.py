@@ -8,7 +8,7 @@ import errno
 import hashlib
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from agent.retention.assemble import Whole
 from agent.worker import place, statx, tree
@@ -29,14 +29,16 @@ class UncertainError(Exception):
 class Sum(tree.Visitor):
     """Of one unit. moved: what a rename changes is left out, the ctime of the topmost names."""
 
-    def __init__(self, mount: int) -> None:
+    def __init__(self, mount: int, tick: Callable[[int], None]) -> None:
         self._mount = mount
+        self._tick = tick
         self._lock = threading.Lock()
         self._total = self._moved = 0
         self._linked: set[int] = set()
         self._top = b""
         self.newest = self.size = self.count = 0
         self.busy = self.skipped = self.failed = ""
+        self.gone = 0
 
     def fingerprint(self, *, moved: bool = False) -> str:
         """Hexadecimal."""
@@ -78,12 +80,13 @@ class Sum(tree.Visitor):
             if found.mount != self._mount:
                 self.skipped = f"something else is mounted on {name}"
             self._add(os.path.join(path, name), found)
+        self._tick(len(names))
 
     def odd(self, path: str, error: OSError) -> None:
         """As Visitor says."""
-        if error.errno in GONE:
-            raise GivenUpError(f"looking at {path}", error.errno or errno.EIO)
-        if error.errno == errno.EXDEV:
+        if error.errno in GONE:  # a walk's threads must not raise
+            self.gone = error.errno or errno.EIO
+        elif error.errno == errno.EXDEV:
             self.skipped = f"something else is mounted on {path}"
         elif error.errno != errno.ENOENT:
             self.failed = self.failed or f"{path}: {error.strerror}"
@@ -108,13 +111,19 @@ class Sum(tree.Visitor):
             self.size += found.allocated
 
 
-def look(run: int, names: Sequence[str], threads: int = 0) -> Whole:
+def look(
+    run: int,
+    names: Sequence[str],
+    threads: int = 0,
+    tick: Callable[[int], None] = lambda _: None,
+) -> Whole:
     """All that is in a unit. run: its directory, open; names: the unit's in it.
 
+    tick: is called with how many more files were looked at.
     Raises UncertainError where that can't be told; GivenUpError where the volume does not answer.
     """
     try:
-        found = _sum(run, names, threads)
+        found = _sum(run, names, threads, tick)
     except OSError as error:
         raise UncertainError(error.strerror) from None
     if found.failed:
@@ -133,7 +142,7 @@ def fingerprints(run: int, names: Sequence[str]) -> tuple[str, str]:
 
     Raises OSError, also where something is mounted in it; GivenUpError.
     """
-    found = _sum(run, names, 0)
+    found = _sum(run, names, 0, lambda _: None)
     if found.failed:
         raise OSError(errno.EIO, found.failed)
     if found.skipped:
@@ -141,16 +150,18 @@ def fingerprints(run: int, names: Sequence[str]) -> tuple[str, str]:
     return found.fingerprint(), found.fingerprint(moved=True)
 
 
-def _sum(run: int, names: Sequence[str], threads: int) -> Sum:
+def _sum(run: int, names: Sequence[str], threads: int, tick: Callable[[int], None]) -> Sum:
     """Raises OSError, GivenUpError."""
     try:
-        found = Sum(place.mount_id(run))
+        found = Sum(place.mount_id(run), tick)
         for name in names:
             found.name(run, name, threads)
     except OSError as error:
         if error.errno in GONE:
             raise GivenUpError(f"looking at {names[0]}", error.errno) from None
         raise
+    if found.gone:
+        raise GivenUpError(f"looking at {names[0]}", found.gone)
     return found
 
 

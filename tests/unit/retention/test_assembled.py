@@ -32,6 +32,13 @@ def test_what_lacks_the_evidence_belongs_to_the_family_of_its_siblings() -> None
     assert [name.name for name in group.names] == ["c-1", "c-2"]
 
 
+def test_what_is_whole_without_the_evidence_is_somebody_else_s() -> None:
+    whole = replace(LACKS, complete=True)
+    (group,) = groups([looked(named("c-1")), looked(named("c-2", 2), whole)])
+    assert [name.name for name in group.names] == ["c-1"]
+    assert [name for name, _ in group.odd] == ["c-2"]
+
+
 def test_where_nobody_carries_the_evidence_there_is_no_checkpoint() -> None:
     (group,) = groups([looked(named("c-1"), LACKS)])
     assert not group.members

@@ -196,10 +196,11 @@ class Planned:
             "space": False,
             "in_trash": 0,
             "threads": 0,
+            "cache": "",
         }
         made = Survey(request, survey.open_root(str(world.top), None))
         self.rules = made.plan()
-        self.again = again.Again(made.known())
+        self.again = again.Again(made.basis())
 
     def move(self, name: str) -> dict[str, object]:
         order = self.world.order(self.world.top / "runs", name)

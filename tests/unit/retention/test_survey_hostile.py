@@ -182,7 +182,7 @@ def mounted(points: list[Path]) -> Iterator[None]:
 Rows = list[dict[str, Any]]
 
 
-def in_process(root: Path, top: Directory | None = None) -> Rows:
+def in_process(root: Path, top: Directory | None = None, cache: str = "") -> Rows:
     """The rows of a survey in this very process. top: the root, where it is open already."""
     rows: Rows = []
     request: dict[str, object] = {
@@ -195,6 +195,7 @@ def in_process(root: Path, top: Directory | None = None) -> Rows:
         "in_trash": 0,
         "sizes": False,
         "threads": 3,
+        "cache": cache,
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(channel, "emit", rows.append)
