@@ -22,9 +22,9 @@ from agent.health.text import clean as harmless
 from agent.health.text import plural, size
 from agent.model import MountEntry
 from agent.retention import trash
-from agent.retention.clean import Left, Moved, Pass, Ripe, Row, clean
+from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
 from agent.retention.declared import policy
-from agent.retention.passes import memory_file
+from agent.retention.passes import memory_file, wants
 from agent.retention.policy import Policy
 from agent.retention.survey import THREADS, Progress, Wanted
 from agent.retention.trash import Held, Refused, Returned
@@ -119,7 +119,13 @@ class _Cleaning:
             with_space=True,
             in_trash=sum(entry.size or 0 for entry in held),
         )
-        how = Pass(self._memory, socket.gethostname(), agent.__version__, rules)
+        how = Pass(
+            memory=self._memory,
+            host=socket.gethostname(),
+            version=agent.__version__,
+            wants=wants(self._where.config, self._where.mount),
+            move=rules,
+        )
         try:
             async with contextlib.aclosing(clean(self._children, wanted, how)) as rows:
                 async for row in rows:
@@ -145,6 +151,12 @@ class _Cleaning:
                 self._say(f"{run}: {', '.join(names.values())} is back, as a move broke off")
             case Refused(id=id_, why=why):
                 self._say(f"trash: {id_}: {why}")
+            case Differing(hosts=hosts):
+                self._say(
+                    f"nothing is moved: the files of {', '.join(hosts)} want something else of"
+                    f" {self._where.name}; bring them up to date, or wait 24 h after they are gone"
+                )
+                self.code = FAILED
             case Held():
                 self._say(f"{self._where.name}: another host is cleaning; try again later")
                 self.code = FAILED

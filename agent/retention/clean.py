@@ -18,12 +18,14 @@ _KIND = "clean"
 class Pass:
     """memory: a local file that every pass on this host over that volume gets.
 
-    host, version: for the manifests. move: the paths of the rules by which something is moved.
+    host, version: for the manifests. wants: a fingerprint of what this host's file says of it, which
+    all hosts of the volume must have alike, or nothing is moved. move: the paths of the rules by which something is moved.
     """
 
     memory: Path
     host: str
     version: str
+    wants: str
     move: tuple[str, ...]
 
 
@@ -67,7 +69,14 @@ class Left:
         return f"{self.run}/{self.names[0]}"
 
 
-Row = Progress | Surveyed | Ripe | Moved | Left | Held | Refused | Returned
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """These hosts want something else, so nothing is moved."""
+
+    hosts: tuple[str, ...]
+
+
+Row = Progress | Surveyed | Ripe | Moved | Left | Differing | Held | Refused | Returned
 
 
 async def clean(
@@ -82,6 +91,7 @@ async def clean(
         "memory": str(how.memory),
         "host": how.host,
         "version": how.version,
+        "wants": how.wants,
         "move": how.move,
     }
     found = Found(wanted.rules)
@@ -114,6 +124,8 @@ def _row(root: str, row: Mapping[str, Any]) -> Row:
             raise read_failure(root, row)
         case "ripe":
             return Ripe(int(row["count"]), int(row["bytes"]), int(row["waiting"]))
+        case "differing":
+            return Differing(tuple(map(str, row["hosts"])))
         case "moved":
             return Moved(
                 run=str(row["run"]),

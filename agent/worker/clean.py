@@ -1,15 +1,18 @@
 """One-shot: one pass of the cleaner over a volume: what may go is moved to the trash.
 
-Request: that of agent/worker/survey.py, and {"memory", "host", "version", "move"}. memory: a local
-file, in which is kept what was planned before (agent/retention/looks.py); move: the paths of the
-rules by which something is moved; what others plan is remembered.
+Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move"}. memory:
+a local file, in which is kept what was planned before (agent/retention/looks.py); wants: a
+fingerprint of what this host wants; move: the paths of the rules by which something is moved; what
+others plan is remembered.
 
-Rows: {"row": "held"}: another host is at it; those of agent/worker/trashmend.py for what broke off
+Rows: {"row": "held"}: another host is at it; {"row": "differing", "hosts"}: they want something
+else, so nothing is moved; those of agent/worker/trashmend.py for what broke off
 before; those of the survey; {"row": "ripe", "count", "bytes", "waiting"}: so many may go, and
 others wait for their second look; those of agent/worker/trashmove.py; {"row": "failure", "what",
 "errno"}. It can be killed at any time.
 """
 
+import errno
 import os
 import sys
 import time
@@ -18,11 +21,14 @@ from collections.abc import Iterator, Sequence
 from agent.retention import looks
 from agent.retention.looks import Ripe
 from agent.retention.planned import RulePlan
-from agent.worker import channel, memory, own, trashbin, trashmend, trashmove, whole
+from agent.worker import channel, hosts, memory, own, trashbin, trashmend, trashmove, whole
 from agent.worker.again import Again
 from agent.worker.descent import GivenUpError
 from agent.worker.survey import Survey, open_root, raise_limit
 from agent.worker.trashmove import Row, Volume
+
+_TOLD = 100
+"""Hosts that are named."""
 
 
 def main() -> int:
@@ -53,6 +59,9 @@ def _pass(request: Row) -> Iterator[Row]:
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
         return
+    differing = _differing(request, root.descriptor)
+    if differing:
+        yield {"row": "differing", "hosts": differing[:_TOLD]}
     yield from trashmend.mend(volume)
     survey = Survey(request, root)
     planned = survey.plan()
@@ -65,10 +74,21 @@ def _pass(request: Row) -> Iterator[Row]:
         "waiting": sum(len(run.delete) for rule in planned for run in rule.runs) - len(ripe),
     }
     again = Again(survey.basis())
-    move = _texts(request["move"])
+    move = [] if differing else _texts(request["move"])
     for each in ripe:
         if each.rule in move:
             yield _moved(volume, request, again, each)
+
+
+def _differing(request: Row, root: int) -> list[str]:
+    """The hosts that want something else. Raises GivenUpError, own.RefusedError."""
+    host, wants, now = str(request["host"]), str(request["wants"]), time.time()
+    try:
+        hosts.publish(root, host, wants, now)
+        return hosts.differing(root, host, wants, now)
+    except OSError as error:
+        number = error.errno or errno.EIO
+        raise GivenUpError(f"looking at {own.BASE}/hosts", number) from None
 
 
 def _ripe(request: Row, survey: Survey, planned: Sequence[RulePlan]) -> tuple[Ripe, ...]:

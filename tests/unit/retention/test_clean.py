@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from agent.retention import trash
-from agent.retention.clean import Held, Left, Moved, Pass, Ripe, Row, clean
+from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
 from agent.retention.policy import Rule
 from agent.retention.survey import Wanted
-from agent.retention.trash import Returned
+from agent.retention.trash import Held, Returned
 from agent.system.children import Children
-from agent.worker import again, own, survey, whole
+from agent.worker import again, hosts, own, survey, whole
 from agent.worker.survey import Survey
 from tests.unit.retention.disk import OLD, grow, hf, keep
 from tests.unit.retention.saved import kohya_model, kohya_state
@@ -25,6 +25,7 @@ from tests.unit.retention.trees import Link
 NOW = keep(last=1)
 RULE = Rule(NOW.path, NOW.keep, quiet_for=0.01)
 """The second look may be at once."""
+WANTS = "0123456789ab"
 
 
 def cleaned(world: World, tmp_path: Path, *rules: Rule, move: bool = True) -> list[Row]:
@@ -38,7 +39,7 @@ def cleaned(world: World, tmp_path: Path, *rules: Rule, move: bool = True) -> li
         threads=2,
     )
     paths = tuple(rule.path for rule in wanted_rules) if move else ()
-    how = Pass(tmp_path / "memory.json", "gpu1", "0.1.0", paths)
+    how = Pass(tmp_path / "memory.json", "gpu1", "0.1.0", WANTS, paths)
 
     async def rows() -> list[Row]:
         children = Children()
@@ -47,7 +48,7 @@ def cleaned(world: World, tmp_path: Path, *rules: Rule, move: bool = True) -> li
         finally:
             await children.close()
 
-    return [row for row in asyncio.run(rows()) if isinstance(row, Ripe | Moved | Left | Held | Returned)]
+    return [row for row in asyncio.run(rows()) if isinstance(row, Ripe | Moved | Left | Differing | Held | Returned)]
 
 
 def steps(world: World, path: str = "runs") -> list[int]:
@@ -148,6 +149,31 @@ def test_one_host_at_a_time(world: World, tmp_path: Path) -> None:
     os.kill(child, 9)
     os.waitpid(child, 0)
     assert cleaned(world, tmp_path) == [Ripe(0, 0, waiting=1)]
+
+
+def test_hosts_that_want_something_else_keep_all_from_cleaning(
+    world: World, tmp_path: Path
+) -> None:
+    grow(world.top, {"runs": hf(1, 2)})
+    cleaned(world, tmp_path)
+    now = time.time()
+    for host, wanted, age in [
+        ("same", WANTS, 60.0),
+        ("gone", "another", 86500.0),
+        ("odd", "another", 3600.0),
+        ("ahead", "another", -1e6),
+    ]:
+        hosts.publish(world.root, host, wanted, now - age)
+    directory = world.top / ".gluster-ml/hosts"
+    (directory / "forged.json").write_text("[" * 100_000)
+    (directory / "link.json").symlink_to("odd.json")
+    time.sleep(0.02)
+    assert cleaned(world, tmp_path)[0] == Differing(("ahead", "odd"))
+    assert steps(world) == [1, 2]
+    hosts.publish(world.root, "ahead", WANTS, now)
+    hosts.publish(world.root, "odd", WANTS, now)
+    assert [type(row) for row in cleaned(world, tmp_path)] == [Ripe, Moved]
+    assert json.loads((directory / "gpu1.json").read_text())["wants"] == WANTS
 
 
 def test_what_broke_off_is_put_back_first(world: World, tmp_path: Path) -> None:
