@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent.config.retention_schema import FORMATS
 from agent.retention.facts import Evidence, Named
 from agent.retention.formats import registry
 from agent.retention.view import DIRECTORY, Entry
@@ -20,6 +21,7 @@ def found(run: Tree, name: str) -> tuple[Named, Evidence] | None:
 def test_each_family_has_one_name() -> None:
     names = [family.name for family in registry.FAMILIES]
     assert len(set(names)) == len(names)
+    assert set(names) == set(FORMATS)
 
 
 NEMO = "llama--val_loss=1.25-epoch=0-step=500"
