@@ -46,7 +46,7 @@ class Note:
     about: all that the findings depend on beside the directory itself.
     """
 
-    def __init__(self, view: Directory, about: object) -> None:
+    def __init__(self, view: Directory, about: list[object]) -> None:
         self.about = about
         self.is_spoilt = False
         self.below: list[tuple[str, bool]] = []
@@ -93,9 +93,11 @@ class Recalled:
 
     def __init__(self, row: dict[str, object]) -> None:
         """Raises KeyError, TypeError, ValueError."""
-        self._row = row
-        self.about = row["about"]
-        self.met: dict[str, list[int]] = dict(row["met"])  # type: ignore[call-overload]
+        met = row["met"]
+        if not isinstance(met, dict):
+            raise TypeError("no mapping")
+        self.met: dict[str, list[int]] = met
+        self.about: list[object] = _list(row["about"])
         self.below = [(str(name), bool(hunt)) for name, hunt in _list(row["below"])]
         self.links = [Link(*map(str, link)) for link in _list(row["links"])]
         runs = tuple(from_row(run) for run in _list(row["runs"]))
@@ -153,7 +155,7 @@ class Known:
         self._size = 0
         self._lock = threading.Lock()
 
-    def recall(self, path: str, about: object) -> Recalled | None:
+    def recall(self, path: str, about: list[object]) -> Recalled | None:
         """What was found there, about the same things."""
         line = self._old.get(path)
         if line is None:

@@ -90,7 +90,7 @@ def _runs(view: Directory, threads: int) -> tuple[Run, ...]:
     try:
         search = Search(crew, gathered, FAMILIES, {}, {}, Known(""))
         # As deep as a search gets: what is below the run is nobody's business here.
-        found = Candidates(search, Level(view), 0, DEEPEST, Note(view, None))
+        found = Candidates(search, Level(view), 0, DEEPEST, Note(view, []))
         for entry in view.entries().values():
             found.take(entry)
         found.look()

@@ -177,8 +177,7 @@ class Recall:
     def _end(self) -> None:
         search, view, recalled = self._search, self._level.view, self._recalled
         if not self._holds:
-            about = recalled.about
-            search.look(self._level, self._rule, self._depth, list(about))  # type: ignore[call-overload]
+            search.look(self._level, self._rule, self._depth, recalled.about)
             return
         search.known.keep(view.path)
         search.gathered.looked(1, view.path)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.links import link
 from agent.retention.formats.numbered import has_directory, look, says
-from agent.retention.formats.text import finite, json_object, shown, word
+from agent.retention.formats.text import finite_numbers, json_object, shown, word
 from agent.retention.view import DIRECTORY, Entry, UnreadableError, View
 
 MARKER = ".incomplete"
@@ -80,7 +80,7 @@ def _evidence(checkpoint: View) -> Evidence:
 
 
 def _pointer(run: View, pointer: str) -> str | None:
-    """What a pointer names, a link or, where links can't be made, a text. Raises UnreadableError."""
+    """What a link names or, where links can't be made, a text. Raises UnreadableError."""
     name = link(run, pointer)
     if name is None:
         name = word(run, f"{pointer}.txt")
@@ -96,5 +96,4 @@ def _losses(run: View, named: Named) -> Mapping[str, float]:
         said = None if checkpoint is None else json_object(checkpoint, _LOSSES)
     except UnreadableError:
         return {}
-    numbers = ((key, finite(value)) for key, value in (said or {}).items())
-    return {key: number for key, number in numbers if number is not None}
+    return finite_numbers(said)

@@ -1,7 +1,7 @@
 """Checkpoints of kohya's sd-scripts, and of lora-scripts, which runs them.
 
 Source: sd-scripts, library/train_util.py (EPOCH_FILE_NAME, STEP_FILE_NAME, EPOCH_STATE_NAME,
-STEP_STATE_NAME; DEFAULT_EPOCH_NAME `epoch` and DEFAULT_STEP_NAME `at` where the user named nothing),
+STEP_STATE_NAME; DEFAULT_EPOCH_NAME `epoch`, DEFAULT_STEP_NAME `at`: the user named nothing),
 train_network.py (save_model: `ss_*` metadata; train_state.json). Runs lie in one directory, told
 apart by the name's stem. What is called by the stem alone is the result, and never matches.
 """

@@ -21,7 +21,7 @@ _OWN_KEY = b"pytorch-lightning_version"
 """The third key of every checkpoint, before any weights."""
 _FIRST_BYTES = 4096
 _EXTENSION = ".ckpt"
-_VERSION = re.compile("-v(?P<version>[0-9]{1,9})$")
+_VERSION = re.compile(r"-v(?P<version>[0-9]{1,9})\Z")
 _HPC = re.compile("hpc_ckpt_(?P<number>[0-9]{1,18})")
 _LAST = re.compile(r"(?:.*-)?last(?:-v[0-9]{1,9})?\.ckpt", re.DOTALL)
 _META, _PARTS_DONE = "meta.pt", ".metadata"

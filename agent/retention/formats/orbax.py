@@ -1,7 +1,7 @@
 """Checkpoints of Orbax.
 
-Source: orbax/checkpoint/_src/path/step.py (_StandardNameFormat), atomicity.py and atomicity_types.py
-(TMP_DIR_SUFFIX, COMMIT_SUCCESS_FILE), metadata/checkpoint.py (_CHECKPOINT_METADATA, StepMetadata).
+Source: orbax/checkpoint/_src/path/step.py (_StandardNameFormat), atomicity.py, atomicity_types.py
+(TMP_DIR_SUFFIX, COMMIT_SUCCESS_FILE) and ../metadata/checkpoint.py (_CHECKPOINT_METADATA, StepMetadata).
 A save begins with the metadata and ends with the time of its commit in them; then comes the commit
 file, where it is written, or the rename to the final name.
 """
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.numbered import look, says
-from agent.retention.formats.text import finite, json_object, shown
+from agent.retention.formats.text import finite, finite_numbers, json_object, shown
 from agent.retention.view import DIRECTORY, Entry, UnreadableError, View
 
 METADATA = "_CHECKPOINT_METADATA"
@@ -26,7 +26,7 @@ class Orbax:
     name = "orbax"
 
     def named(self, entry: Entry) -> Named | None:
-        """`500`, `000500`, `state_500`: data sets are named so too, its metadata tell."""
+        """`500`, `000500`, `state_500`: data sets are named so too; its metadata tell."""
         match = _NAME.fullmatch(entry.name)
         if match is None or entry.kind != DIRECTORY or self.staging(entry):
             return None
@@ -76,8 +76,4 @@ def _metrics(run: View, named: Named) -> Mapping[str, float]:
         said = None if checkpoint is None else json_object(checkpoint, METADATA)
     except UnreadableError:
         return {}
-    metrics = (said or {}).get("metrics")
-    if not isinstance(metrics, dict):
-        return {}
-    numbers = ((key, finite(value)) for key, value in metrics.items())
-    return {key: number for key, number in numbers if number is not None}
+    return finite_numbers((said or {}).get("metrics"))

@@ -1,13 +1,13 @@
-"""Names made from a template, `val_loss=0.25-epoch=3-step=100`: Lightning's, and NeMo's after it.
+"""Names made from a template, `val_loss=0.25-step=100`: Lightning's, and NeMo's after it.
 
 Source: lightning/pytorch/callbacks/model_checkpoint.py (format_checkpoint_name). A metric's name may
 hold underscores, spaces and dots; what stands between two fields is the user's.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
-from agent.retention.formats.text import digits, finite
+from agent.retention.formats.text import digits, finite_numbers
 
 VALUE = r"[-+]?(?:[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][-+]?[0-9]{1,4})?|inf|nan)"
 KEY = r"[A-Za-z_][A-Za-z0-9_./@ ]*"
@@ -20,11 +20,10 @@ def fields(text: str) -> list[tuple[str, str]]:
     return [(match["key"], match["value"]) for match in _FIELD.finditer(text)]
 
 
-def values(found: Iterable[tuple[str, str]], key: str) -> set[str]:
+def values(found: Sequence[tuple[str, str]], key: str) -> set[str]:
     """What that field says: of those named so, else of those with a prefix (`train_step`)."""
-    found = list(found)
     plain = {value for name, value in found if name == key}
-    return plain or {value for name, value in found if re.search(rf"[_./ ]{key}\Z", name)}
+    return plain or {value for name, value in found if _is_called(name, key)}
 
 
 def whole(said: set[str]) -> int | None:
@@ -33,7 +32,16 @@ def whole(said: set[str]) -> int | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def metrics(found: Iterable[tuple[str, str]], *numbers: str) -> Mapping[str, float]:
-    """The finite values of fields that are not of those names."""
-    valued = ((key, finite(float(value))) for key, value in found if key not in numbers)
-    return {key: value for key, value in valued if value is not None}
+def metrics(found: Sequence[tuple[str, str]], *numbers: str) -> Mapping[str, float]:
+    """The finite values of all fields but those numbers."""
+    return finite_numbers(
+        {
+            name: float(value)
+            for name, value in found
+            if not any(_is_called(name, key) for key in numbers)
+        }
+    )
+
+
+def _is_called(name: str, key: str) -> bool:
+    return name == key or name.endswith(tuple(f"{between}{key}" for between in "_./ "))

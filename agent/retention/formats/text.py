@@ -43,6 +43,12 @@ def finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def finite_numbers(said: object) -> dict[str, float]:
+    """Of an object of a JSON text, the values that can be compared; none where it is no object."""
+    valued = ((key, finite(value)) for key, value in said.items()) if isinstance(said, dict) else ()
+    return {key: value for key, value in valued if value is not None}
+
+
 def last_part(path: object) -> str:
     """The last name in a path that a framework recorded, perhaps under another root; "" if none."""
     if not isinstance(path, str):
