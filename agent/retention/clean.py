@@ -18,8 +18,9 @@ _KIND = "clean"
 class Pass:
     """memory: a local file that every pass on this host over that volume gets.
 
-    host, version: for the manifests. wants: a fingerprint of what this host's file says of it, which
-    all hosts of the volume must have alike, or nothing is moved. move: the paths of the rules by which something is moved.
+    host, version: for the manifests. wants: a fingerprint of what this host's file says of it,
+    which all hosts of the volume must have alike, or nothing is moved. move: the paths of the
+    rules by which something is moved.
     """
 
     memory: Path
@@ -79,9 +80,7 @@ class Differing:
 Row = Progress | Surveyed | Ripe | Moved | Left | Differing | Held | Refused | Returned
 
 
-async def clean(
-    children: Children, wanted: Wanted, how: Pass
-) -> AsyncGenerator[Row, None]:
+async def clean(children: Children, wanted: Wanted, how: Pass) -> AsyncGenerator[Row, None]:
     """Rows as it goes on: what was found, what may go, and what went. Raises AgentError.
 
     Abandoned at any point, nothing is lost: what was being moved goes back by the next pass.

@@ -13,6 +13,7 @@ It only reads, and can be killed at any time. What decides stands in agent/reten
 """
 
 import contextlib
+import errno
 import os
 import resource
 import sys
@@ -35,6 +36,7 @@ from agent.worker.bases import Bases, descend
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
 from agent.worker.gather import Gathered, Level
+from agent.worker.known import Known
 from agent.worker.search import Search
 from agent.worker.view import Directory, MetError, opened
 
@@ -131,7 +133,8 @@ class Survey:
         try:
             found = os.statvfs(self._root.descriptor)
         except OSError as error:
-            raise GivenUpError("asking for the free space", error.errno) from None
+            number = error.errno or errno.EIO
+            raise GivenUpError("asking for the free space", number) from None
         unit = found.f_frsize
         return Space(found.f_blocks * unit, found.f_bavail * unit, self._in_trash)
 

@@ -48,12 +48,18 @@ def cleaned(world: World, tmp_path: Path, *rules: Rule, move: bool = True) -> li
         finally:
             await children.close()
 
-    return [row for row in asyncio.run(rows()) if isinstance(row, Ripe | Moved | Left | Differing | Held | Returned)]
+    return [
+        row
+        for row in asyncio.run(rows())
+        if isinstance(row, Ripe | Moved | Left | Differing | Held | Returned)
+    ]
 
 
 def steps(world: World, path: str = "runs") -> list[int]:
     """Those of the checkpoints that are at their place."""
-    return sorted(int(each.name.partition("-")[2]) for each in (world.top / path).glob("checkpoint-*"))
+    return sorted(
+        int(each.name.partition("-")[2]) for each in (world.top / path).glob("checkpoint-*")
+    )
 
 
 def test_what_two_passes_plan_goes_to_the_trash(world: World, tmp_path: Path) -> None:
@@ -132,7 +138,10 @@ def test_a_model_goes_with_its_state(world: World, tmp_path: Path) -> None:
         ("lora-000001-state", "lora-000001.safetensors"),
         ("lora-000002-state", "lora-000002.safetensors"),
     ]
-    assert sorted(os.listdir(world.top / "runs")) == ["lora-000003-state", "lora-000003.safetensors"]
+    assert sorted(os.listdir(world.top / "runs")) == [
+        "lora-000003-state",
+        "lora-000003.safetensors",
+    ]
 
 
 def test_one_host_at_a_time(world: World, tmp_path: Path) -> None:

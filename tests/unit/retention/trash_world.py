@@ -16,7 +16,7 @@ TRASH = ".gluster-ml/trash"
 
 
 def look(where: int, names: list[str]) -> tuple[str, str]:
-    """A fingerprint as the survey's: inode, size, mtime, ctime of all; and without the tops' ctime."""
+    """As the survey's: of inode, size, mtime, ctime of all; and without the tops' ctime."""
     whole, lasting = hashlib.sha256(), hashlib.sha256()
 
     def add(parent: int, name: str, path: str) -> None:
@@ -77,8 +77,10 @@ class World:
 
     def order(self, run: Path, *names: str, **changes: Any) -> Row:
         where = os.open(run, os.O_RDONLY)
-        fingerprint = look(where, sorted(names))[0]
-        os.close(where)
+        try:
+            fingerprint = look(where, sorted(names))[0]
+        finally:
+            os.close(where)
         return {
             "run": str(run.relative_to(self.top)),
             "names": list(names),
