@@ -74,9 +74,7 @@ def accept(cache: str) -> None:
     os.rename(f"{cache}.new", cache)
 
 
-async def survey(
-    children: Children, wanted: Wanted
-) -> AsyncGenerator[Progress | Surveyed, None]:
+async def survey(children: Children, wanted: Wanted) -> AsyncGenerator[Progress | Surveyed, None]:
     """Progress, and at the end what was found.
 
     Raises AgentError: the root can't be read, or the volume hangs.
