@@ -1,9 +1,10 @@
 """One-shot: looks at the checkpoints below the rules of a volume, and plans what may go.
 
-Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()], "within":
-[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries", "cache"}. path: the volume's root, on that
-device; mounted_at: by which absolute links know it. within: directories that are looked at though no
-rule is about them. libraries: where PyYAML is. cache: see known.py, "" for none. space: whether `free_space` counts; sizes: of all checkpoints.
+Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()],
+"within": [path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries",
+"cache"}. path: the volume's root, on that device; mounted_at: by which absolute links know it.
+within: directories that are looked at though no rule is about them. space: whether `free_space`
+counts; sizes: of all checkpoints. libraries: where PyYAML is. cache: see known.py, "" for none.
 
 Answer: now and then {"looked", "at"}; at the end the rows of agent/retention/rows.py (rule: its
 number, -1 for none), {"failed": path, "rule", "reason"} for what could not be looked at, {"told",
@@ -19,10 +20,9 @@ import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
-from agent.retention.assemble import Whole, walked
+from agent.retention.assemble import Whole, left_alone, walked
 from agent.retention.facts import Run, Space, Unit
 from agent.retention.formats.registry import FAMILIES
 from agent.retention.links import linked
@@ -156,11 +156,12 @@ class Survey:
         """The runs of each rule, with what links lead to, and those of none at the end."""
         gathered = self._gathered
         found: list[list[Run]] = [[] for _ in (*self.rules, None)]
-        for path, there in sorted(linked(gathered.places, gathered.links, self._mounted_at).items()):
+        for path, there in sorted(
+            linked(gathered.places, gathered.links, self._mounted_at).items()
+        ):
             for run in there.runs:
                 blind = f"links may be missed: {gathered.blind}" if gathered.blind else ""
-                run_ = replace(run, unreadable=run.unreadable or blind)
-                found[gathered.rules[path]].append(run_)
+                found[gathered.rules[path]].append(left_alone(run, blind))
         self._unruled = found.pop()
         return list(zip(self.rules, found, strict=True))
 
