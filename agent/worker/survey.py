@@ -234,6 +234,7 @@ class Survey:
             level.release()
 
     def report(self, planned: Sequence[RulePlan]) -> None:
+        """Emit the rows of all that was found."""
         for number, decided in enumerate(planned):
             for run in decided.runs:
                 _emit(number, run)

@@ -45,9 +45,12 @@ class World:
     def __init__(self, top: Path) -> None:
         self.top = top
         self.root = os.open(top, os.O_PATH | os.O_DIRECTORY)
+        self.closing: list[Callable[[], None]] = []
         self.volume = Volume(self.root, None, trashbin.open_bin(self.root, make=True))
 
     def close(self) -> None:
+        for close in self.closing:
+            close()
         os.close(self.root)
         os.close(self.volume.trash)
 
