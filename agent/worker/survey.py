@@ -14,6 +14,7 @@ It only reads, and can be killed at any time. What decides stands in agent/reten
 """
 
 import contextlib
+import errno
 import os
 import resource
 import sys
@@ -120,7 +121,7 @@ class Survey:
         try:
             found = os.statvfs(self._root.descriptor)
         except OSError as error:
-            raise GivenUpError("asking for the free space", error.errno) from None
+            raise GivenUpError("asking for the free space", error.errno or errno.EIO) from None
         unit = found.f_frsize
         return Space(found.f_blocks * unit, found.f_bavail * unit, self._in_trash)
 
@@ -224,8 +225,8 @@ class Survey:
                 _emit(number, run)
             for said in decided.findings:
                 channel.emit({"told": said, "rule": number})
-        for run in self._unruled:
-            _emit(NO_RULE, _described(run))
+        for unruled in self._unruled:
+            _emit(NO_RULE, _described(unruled))
         for number, path, reason in self._gathered.failed:
             channel.emit({"failed": path, "rule": number, "reason": reason})
         channel.emit({"whole": True})
