@@ -129,7 +129,9 @@ def check(records: Records, tree: Tree) -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 @given(
     name=st.text()
-    | st.from_regex(r"(tmp-)?(checkpoint-|global_step_?|iter_)\d{1,25}(-merged|\n)?", fullmatch=True),
+    | st.from_regex(
+        r"(tmp-)?(checkpoint-|global_step_?|iter_)\d{1,25}(-merged|\n)?", fullmatch=True
+    ),
     kind=st.sampled_from([FILE, DIRECTORY, LINK, OTHER]),
 )
 def test_a_name_matches_whole_or_not_at_all(family: Family, name: str, kind: str) -> None:
