@@ -137,7 +137,8 @@ def test_in_an_older_one_it_leaves_the_run_as_it_was(node: Any) -> None:
 
 
 def test_a_link_or_a_directory_in_the_states_place_is_no_evidence() -> None:
-    for node in (Link("../checkpoint-400/trainer_state.json"), {}, ODD):
+    nodes: list[Any] = [Link("../checkpoint-400/trainer_state.json"), {}, ODD]
+    for node in nodes:
         tree = changed(GOOD, f"{NEWEST}/trainer_state.json", node)
         assert not evidence(FAMILY, tree)[NEWEST].genuine
 
