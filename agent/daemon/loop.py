@@ -1,8 +1,8 @@
 """The agent's life: start, the loop's events, reload, stop."""
 
 import asyncio
-import gc
 import contextlib
+import gc
 import os
 import random
 import signal
