@@ -8,15 +8,23 @@ from pydantic_core import ErrorDetails
 
 from agent.config import names
 from agent.config.identities_schema import IdentitiesConfig, RemapConfig, UserConfig
+from agent.config.keep_schema import BestConfig, KeepConfig
 from agent.config.later import NAME
 from agent.config.layout_schema import DirectoryConfig, DirectoryDefaults, LayoutConfig
 from agent.config.options_table import IGNORED, KNOWN, REFUSED
 from agent.config.problems import Place, Problem, Several
+from agent.config.retention_schema import (
+    FreeSpaceConfig,
+    RetentionConfig,
+    RuleConfig,
+    TrashConfig,
+)
 from agent.config.schema import Config, HealthConfig, MountConfig, ProbeConfig, RecoveryConfig
 from agent.config.strict import KEY
 from agent.config.tree import Tree, dotted
 
 NO_MOUNTS = "mounts: {} says that there are none"
+_RULE = ("mounts", NAME, "retention", "rules", NAME)
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("health",): HealthConfig,
     ("mounts", NAME): MountConfig,
@@ -25,6 +33,12 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("mounts", NAME, "layout"): LayoutConfig,
     ("mounts", NAME, "layout", "defaults"): DirectoryDefaults,
     ("mounts", NAME, "layout", "directories", NAME): DirectoryConfig,
+    ("mounts", NAME, "retention"): RetentionConfig,
+    ("mounts", NAME, "retention", "trash"): TrashConfig,
+    _RULE: RuleConfig,
+    (*_RULE, "keep"): KeepConfig,
+    (*_RULE, "keep", "best"): BestConfig,
+    (*_RULE, "free_space"): FreeSpaceConfig,
     ("identities",): IdentitiesConfig,
     ("identities", "users", NAME): UserConfig,
     ("identities", "remap"): RemapConfig,
@@ -127,6 +141,12 @@ def _example(place: Place) -> str:
         "directories": "{cache: {}}",
         "uid": "20001",
         "group": "ml",
+        "rules": "[{path: checkpoints, keep: {last: 3}}]",
+        "keep": "{last: 3}",
+        "start_below": "10%",
+        "stop_above": "15%",
     }
+    if "rules" in place[2:]:
+        examples["path"] = "checkpoints/finetune"
     example = examples.get(str(place[-1]))
     return f", e.g. {place[-1]}: {example}" if example else ""

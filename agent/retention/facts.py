@@ -87,7 +87,9 @@ class Unit:
     pinned: str = ""
     """What pins it: its `.keep`; "" if nothing does."""
     busy: str = ""
-    """What in it says that it is in use (`.nfs0001`, a staging name), or is mounted in it."""
+    """What in it says that it is in use: `.nfs0001`, a staging name."""
+    skipped: str = ""
+    """Why it is left alone, whatever the rule says: another file system is mounted in it."""
     linked: str = ""
     """A link elsewhere on the volume that leads to it or into it."""
     metrics: Mapping[str, float] = field(default_factory=dict)

@@ -49,5 +49,8 @@ class View(Protocol):
         Raises UnreadableError.
         """
 
+    def tail(self, name: str, length: int) -> bytes | None:
+        """Its last bytes, at most length of them; otherwise as head()."""
+
     def target(self, name: str) -> str | None:
         """What the symbolic link of that name says, as it stands; None where it is no link."""

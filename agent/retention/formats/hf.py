@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.retention.facts import Evidence, Named, Records
 from agent.retention.formats.numbered import by_tracker, look, numbered
-from agent.retention.formats.text import finite, json_object, last_part, shown, step_of
+from agent.retention.formats.text import finite_numbers, json_object, last_part, shown, step_of
 from agent.retention.view import FILE, LINK, Entry, UnreadableError, View
 
 STATE = "trainer_state.json"
@@ -165,8 +165,7 @@ def logged(history: object) -> Iterator[tuple[int, dict[str, float]]]:
 
 def measured(entry: Mapping[str, object]) -> dict[str, float]:
     """The finite numbers of an entry of a log, but for the step itself."""
-    numbers = ((key, finite(value)) for key, value in entry.items() if key != "step")
-    return {key: number for key, number in numbers if number is not None}
+    return {key: value for key, value in finite_numbers(entry).items() if key != "step"}
 
 
 def _best(

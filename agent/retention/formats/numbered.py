@@ -8,12 +8,14 @@ from agent.retention.formats.text import digits, shown, word
 from agent.retention.view import DIRECTORY, FILE, Entry, UnreadableError, View
 
 
-def numbered(entry: Entry, family: str, prefix: str) -> Named | None:
+def numbered(entry: Entry, family: str, prefix: str, series: str = "step") -> Named | None:
     """PREFIX<digits>, and nothing else, of a directory."""
     if entry.kind != DIRECTORY or not entry.name.startswith(prefix):
         return None
-    step = digits(entry.name[len(prefix) :])
-    return None if step is None else Named(entry.name, family, "step", step, step)
+    number = digits(entry.name[len(prefix) :])
+    if number is None:
+        return None
+    return Named(entry.name, family, series, number, number if series == "step" else None)
 
 
 def look(run: View, named: Named, judge: Callable[[View], Evidence]) -> Evidence:
@@ -25,6 +27,16 @@ def look(run: View, named: Named, judge: Callable[[View], Evidence]) -> Evidence
         return judge(checkpoint)
     except UnreadableError as error:
         return Evidence(genuine=False, complete=False, why=f"can't be read: {error}", broken=True)
+
+
+def says(foreign: str, *unfinished: str) -> Evidence:
+    """Why nothing shows that the framework wrote it, and what it lacks; "" for what isn't so.
+
+    What is not genuine and lacks nothing is whole, and somebody else's. What lacks both may be the
+    rest of an interrupted save.
+    """
+    lacks = next(filter(None, unfinished), "")
+    return Evidence(genuine=not foreign, complete=not lacks, why=foreign or lacks)
 
 
 def has_file(entries: Mapping[str, Entry], pattern: re.Pattern[str]) -> bool:

@@ -43,6 +43,12 @@ def finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def finite_numbers(said: object) -> dict[str, float]:
+    """Of an object of a JSON text, the values that can be compared; none where it is no object."""
+    valued = ((key, finite(value)) for key, value in said.items()) if isinstance(said, dict) else ()
+    return {key: value for key, value in valued if value is not None}
+
+
 def last_part(path: object) -> str:
     """The last name in a path that a framework recorded, perhaps under another root; "" if none."""
     if not isinstance(path, str):
@@ -83,7 +89,7 @@ def json_object(view: View, name: str) -> Mapping[str, Any] | None:
     raw = view.read(name)
     if raw is None:
         return None
-    value = _parsed(raw)
+    value = json_value(raw)
     if not isinstance(value, dict):
         raise UnreadableError("is no JSON object")
     return value
@@ -101,7 +107,7 @@ def json_lines(view: View, name: str) -> Iterator[Mapping[str, Any]]:
         end = raw.find(b"\n", start)
         end = len(raw) if end < 0 else end
         try:
-            value = _parsed(raw[start:end])
+            value = json_value(raw[start:end])
         except UnreadableError:
             value = None
         if isinstance(value, dict):
@@ -109,7 +115,11 @@ def json_lines(view: View, name: str) -> Iterator[Mapping[str, Any]]:
         start = end + 1
 
 
-def _parsed(raw: bytes) -> object:
+def json_value(raw: bytes) -> object:
+    """What a JSON text says; NaN and infinities in it are None.
+
+    Raises UnreadableError where it is no JSON, nested deeply, or of too many parts.
+    """
     if not raw.strip(_JSON_SPACE):
         raise UnreadableError("is empty")
     if raw.count(b",") + raw.count(b"[") + raw.count(b"{") > PARTS:

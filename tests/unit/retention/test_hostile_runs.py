@@ -9,9 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.retention.facts import Evidence, Records
-from agent.retention.formats import deepspeed, diffusers, hf, llamafactory, megatron, swift, verl
+from agent.retention.formats import registry
 from agent.retention.formats.family import Family
 from agent.retention.view import DIRECTORY, FILE, LINK, OTHER, Entry
+from tests.unit.retention.made import lightning_file, torch_file
+from tests.unit.retention.saved import (
+    automodel_checkpoint,
+    kohya_model,
+    kohya_state,
+    lightning_deepspeed,
+    lightning_directory,
+    lightning_run,
+    nemo_checkpoint,
+    orbax_checkpoint,
+    torchtitan_checkpoint,
+    torchtitan_for_hf,
+    torchtune_checkpoint,
+)
 from tests.unit.retention.trees import ODD, Link, Sized, Tree, TreeView, Unreadable
 from tests.unit.retention.written import (
     accelerated,
@@ -25,22 +39,18 @@ from tests.unit.retention.written import (
 )
 from tests.unit.retention.written import megatron as megatron_run
 
-FAMILIES: list[Family] = [
-    hf.FAMILY,
-    swift.FAMILY,
-    diffusers.FAMILY,
-    llamafactory.FAMILY,
-    deepspeed.FAMILY,
-    megatron.FAMILY,
-    verl.FAMILY,
-]
+FAMILIES: list[Family] = list(registry.FAMILIES)
+NEMO = "m--val_loss=1.25-step=300"
 KEYS = [
     "best_model_checkpoint",
     "best_global_step",
     "best_metric",
+    "commit_timestamp_nsecs",
+    "current_step",
     "global_step",
     "global_step/max_steps",
     "iteration",
+    "metrics",
     "log_history",
     "num_training_steps",
     "step",
@@ -55,10 +65,41 @@ RUNS: list[Tree] = [
     deepspeed_run("global_step400", 300, 400),
     megatron_run("400", 300, 400),
     verl_run("400", 300, 400),
+    {**lightning_run("step=300.ckpt", "step=400.ckpt"), "best_k_models.yaml": b"step=300.ckpt: 1\n"},
+    {"step=300.ckpt": lightning_directory(), "last.ckpt": Link("step=300.ckpt")},
+    {"step=300.ckpt": lightning_deepspeed(), "hpc_ckpt_300.ckpt": lightning_file()},
+    {NEMO: nemo_checkpoint(), f"{NEMO}-last": Link(NEMO), f"{NEMO}-unfinished": b""},
+    {"epoch_0_step_300": automodel_checkpoint(), "LATEST": Link("epoch_0_step_300")},
+    {"epoch_0_step_300": automodel_checkpoint(), "LOWEST_VAL.txt": b"epoch_0_step_300"},
+    {"epoch_0": torchtune_checkpoint(), "step_300": torchtune_checkpoint(last=True)},
+    {"step-300": torchtitan_checkpoint(), "step-400": torchtitan_for_hf()},
+    {"300": orbax_checkpoint({"loss": 1.5}), "state_400": orbax_checkpoint()},
+    {"cat-000300.safetensors": kohya_model(), "cat-000300-state": kohya_state()},
+    {"cat-step00000300.pt": torch_file({}), "cat-step00000300-state": kohya_state()},
 ]
 words = st.sampled_from(
-    ["checkpoint-300", "checkpoint-400", "global_step300", "iter_0000300", "300", "400", "release"]
+    [
+        "checkpoint-300",
+        "checkpoint-400",
+        "epoch_0_step_300",
+        "global_step300",
+        "iter_0000300",
+        "step=300.ckpt",
+        "300",
+        "400",
+        "release",
+    ]
 )
+PREFIXES = {
+    "checkpoint-",
+    "global_step_",
+    "global_step",
+    "iter_",
+    "step-",
+    "step_",
+    "epoch_",
+    "",
+}
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | words,
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(KEYS) | st.text(), inner),
@@ -130,7 +171,9 @@ def check(records: Records, tree: Tree) -> None:
 @given(
     name=st.text()
     | st.from_regex(
-        r"(tmp-)?(checkpoint-|global_step_?|iter_)\d{1,25}(-merged|\n)?", fullmatch=True
+        r"(tmp-)?(checkpoint-|global_step_?|iter_|step[-_=]|epoch[_=]|x--step=|hpc_ckpt_|)\d{1,25}"
+        r"(-merged|-last|-state|-v\d|\.ckpt|\.pt|\.orbax-checkpoint-tmp-1|\n)?",
+        fullmatch=True,
     ),
     kind=st.sampled_from([FILE, DIRECTORY, LINK, OTHER]),
 )
@@ -139,10 +182,14 @@ def test_a_name_matches_whole_or_not_at_all(family: Family, name: str, kind: str
     found = family.named(entry)
     assert not (found is not None and family.staging(entry))
     if found is not None:
-        assert kind == DIRECTORY
-        assert name.isascii()
-        assert name.endswith(str(found.order))
-        assert name.rstrip("0123456789") in {"checkpoint-", "global_step_", "global_step", "iter_"}
+        assert kind in {FILE, DIRECTORY}
+        assert 0 <= found.order < 10**18
+        assert str(found.order) in name or found.series == "last"
+        assert not name.endswith(("-merged", "\n"))
+        if not found.stem and found.family != "lightning":
+            assert name.isascii()
+            assert name.endswith(str(found.order))
+            assert name.rstrip("0123456789") in PREFIXES
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)

@@ -1,7 +1,8 @@
 """Trees of checkpoints as plain values, seen as the worker's descriptors would show them.
 
 A tree is a mapping of names: bytes are a file, a mapping is a directory, and beside these:
-Link, Sized (a file of which only the first bytes matter), Unreadable, ODD (a socket or the like).
+Link, Sized (a file of which only the first and last bytes matter), Unreadable, ODD (a socket or the
+like).
 """
 
 import posixpath
@@ -32,10 +33,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Sized:
-    """A file of that many bytes: those of head, then zeros."""
+    """A file of that many bytes: those of head, then zeros, and at its end those of tail."""
 
     size: int
     head: bytes = b""
+    tail: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -105,19 +107,32 @@ class TreeView:
         return node if isinstance(node, bytes) else node.head.ljust(size, b"\0")[:size]
 
     def head(self, name: str, length: int) -> bytes | None:
-        node = self._node(name)
-        self.asked.append(posixpath.join(self._path, name))
-        if isinstance(node, Unreadable) and node.kind == FILE:
-            raise UnreadableError(node.why)
+        node = self._asked(name)
         if isinstance(node, bytes):
             return node[:length]
         if isinstance(node, Sized):
             return node.head.ljust(min(length, node.size), b"\0")[: min(length, node.size)]
         return None
 
+    def tail(self, name: str, length: int) -> bytes | None:
+        node = self._asked(name)
+        if isinstance(node, bytes):
+            return node[max(0, len(node) - length) :]
+        if isinstance(node, Sized):
+            want = min(length, node.size)
+            return node.tail.rjust(want, b"\0")[-want:] if want else b""
+        return None
+
     def target(self, name: str) -> str | None:
         node = self._node(name)
         return node.target if isinstance(node, Link) else None
+
+    def _asked(self, name: str) -> Any:
+        node = self._node(name)
+        self.asked.append(posixpath.join(self._path, name))
+        if isinstance(node, Unreadable) and node.kind == FILE:
+            raise UnreadableError(node.why)
+        return node
 
     def _node(self, name: str) -> Any:
         assert "/" not in name

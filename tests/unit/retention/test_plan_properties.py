@@ -1,0 +1,247 @@
+"""What holds of every plan, whatever the volume says."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent.config.sizes import Share
+from agent.retention.facts import Records, Run, Space, Unit
+from agent.retention.looks import look
+from agent.retention.plan import NOT_WHOLE, plan
+from agent.retention.planned import RunPlan
+from agent.retention.policy import Best, FreeSpace, Keep, Rule
+from tests.unit.retention.runs import DAY, GIB, NOW
+
+TIMES = st.one_of(
+    st.floats(-3e9, 3e9),
+    st.sampled_from([NOW, NOW - 60, NOW - DAY, NOW - 3 * DAY, NOW + 60, 0.0, math.inf, math.nan]),
+)
+WORDS = st.sampled_from(["", "", "", "x"])
+METRICS = st.dictionaries(
+    st.sampled_from(["loss", "acc"]), st.floats(allow_nan=True, allow_infinity=True), max_size=2
+)
+ORDERS = st.one_of(st.integers(0, 12), st.integers(0, 10**30))
+
+
+@st.composite
+def units(draw: st.DrawFn, series: str, order: int) -> Unit:
+    return Unit(
+        names=tuple(f"{series}-{order}{tail}" for tail in draw(st.sampled_from([("",), ("", "-s")]))),
+        series=series,
+        order=order,
+        step=order if series == "step" else None,
+        complete=draw(st.sampled_from([True, True, True, False])),
+        newest=draw(TIMES),
+        why=draw(WORDS),
+        broken=draw(st.sampled_from([False, False, False, True])),
+        pointer=draw(st.sampled_from([False, False, False, True])),
+        pinned=draw(WORDS),
+        busy=draw(WORDS),
+        skipped=draw(WORDS),
+        linked=draw(WORDS),
+        metrics=draw(METRICS),
+        walked=draw(st.booleans()),
+        size=draw(st.none() | st.integers(0, 5 * GIB)),
+        fingerprint=draw(st.sampled_from(["", "f", "g"])),
+    )
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Run:
+    keys = draw(
+        st.sets(st.tuples(st.sampled_from(["step", "step", "epoch", "hpc"]), ORDERS), max_size=9)
+    )
+    found = [draw(units(series, order)) for series, order in sorted(keys)]
+    names = [name for unit in found for name in unit.names] or ["none"]
+    pointed = st.dictionaries(st.sampled_from(names), st.just("latest"), max_size=1)
+    records = Records(
+        pointed=draw(pointed),
+        best=draw(st.none() | pointed),
+        metrics=draw(st.dictionaries(ORDERS, METRICS, max_size=5)),
+        upto=draw(st.none() | ORDERS),
+        leave=draw(WORDS),
+    )
+    return Run(
+        path=draw(st.sampled_from(["", "a", "a/b"])),
+        family="hf",
+        stem="",
+        units=tuple(found),
+        records=records,
+        pinned=draw(WORDS),
+        linked=draw(WORDS),
+        unreadable=draw(WORDS),
+    )
+
+
+AMOUNTS = [FreeSpace(Share(10), Share(15)), FreeSpace(5 * GIB, 50 * GIB)]
+RULES = st.builds(
+    Rule,
+    st.just("checkpoints"),
+    st.builds(
+        Keep,
+        last=st.none() | st.integers(1, 4),
+        every_steps=st.none() | st.integers(1, 5),
+        best=st.sampled_from([None, Best(1), Best(2, "loss", "min"), Best(1, "acc", "max")]),
+        newer_than=st.none() | st.sampled_from([1.0, DAY, 9 * DAY]),
+    ),
+    quiet_for=st.sampled_from([1.0, 900.0]),
+    free_space=st.sampled_from([None, *AMOUNTS]),
+    max_size=st.none() | st.integers(1, 20 * GIB),
+)
+SPACES = st.none() | st.builds(
+    Space,
+    st.integers(0, 100 * GIB),
+    st.integers(-1, 100 * GIB),
+    st.integers(0, 100 * GIB),
+)
+PARTS = st.lists(st.tuples(RULES, st.lists(runs(), max_size=3)), min_size=1, max_size=2)
+
+
+def each_run(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None, *, whole: bool = True
+) -> list[tuple[Rule, Run, RunPlan, dict[tuple[str, ...], Unit]]]:
+    """With the doomed units, by their names."""
+    plans = plan(parts, now=NOW, space=space, whole=whole)
+    found = []
+    for (rule, given), planned in zip(parts, plans, strict=True):
+        for run, made in zip(given, planned.runs, strict=True):
+            by_names = {unit.names: unit for unit in run.units}
+            found.append((rule, run, made, {d.names: by_names[d.names] for d in made.delete}))
+    return found
+
+
+def complete(run: Run, unit: Unit) -> bool:
+    return unit.complete and (run.records.upto is None or unit.order <= run.records.upto)
+
+
+def counts(rule: Rule, run: Run, unit: Unit) -> bool:
+    left = unit.pointer or unit.busy or unit.skipped
+    return complete(run, unit) and not left and NOW - unit.newest >= rule.quiet_for
+
+
+@given(PARTS, SPACES, st.booleans())
+def test_each_checkpoint_stays_or_goes_with_a_reason(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None, whole: bool
+) -> None:
+    for _, run, made, _ in each_run(parts, space, whole=whole):
+        paths = [each.path for each in (*made.keep, *made.delete)]
+        assert len(paths) == len(run.units)
+        assert len(set(paths)) == len(paths)
+        for each in (*made.keep, *made.delete):
+            assert each.reasons
+            assert all(each.reasons)
+        for row in (made.keep, made.delete):
+            numbers = [each.step for each in row if each.step is not None]
+            assert numbers == sorted(numbers)
+
+
+@settings(max_examples=300)
+@given(PARTS, SPACES)
+def test_the_newest_complete_one_and_what_is_newer_stay(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None
+) -> None:
+    for rule, run, _, doomed in each_run(parts, space):
+        for series in {unit.series for unit in doomed.values()}:
+            these = [unit for unit in run.units if unit.series == series]
+            counted = [unit for unit in these if counts(rule, run, unit)]
+            assert counted, "without a complete one nothing goes"
+            gone = [unit for unit in doomed.values() if unit.series == series]
+            count = rule.keep.last or 1
+            for key in (lambda unit: unit.order, lambda unit: unit.newest):
+                newest = sorted(map(key, counted), reverse=True)
+                assert all(key(unit) <= newest[0] for unit in gone)
+                # Those that are as new as the last of the newest: one of these may go.
+                assert sum(key(u) > newest[: count + 1][-1] for u in gone if u in counted) == 0
+            assert max(counted, key=lambda unit: unit.order) not in gone
+
+
+@settings(max_examples=300)
+@given(PARTS, SPACES, st.booleans())
+def test_what_is_guarded_never_goes(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None, whole: bool
+) -> None:
+    for rule, run, _, doomed in each_run(parts, space, whole=whole):
+        if doomed:
+            assert not (run.pinned or run.linked or run.unreadable or run.records.leave)
+        called = {**run.records.pointed, **(run.records.best or {})}
+        for unit in doomed.values():
+            assert not (unit.pinned or unit.linked or unit.busy or unit.skipped or unit.pointer)
+            assert called.keys().isdisjoint(unit.names)
+            assert NOW - unit.newest >= rule.quiet_for
+            assert unit.walked or not whole
+            if not complete(run, unit):
+                assert NOW - unit.newest >= DAY
+
+
+@settings(max_examples=300)
+@given(PARTS, SPACES)
+def test_want_of_space_overrides_every_steps_and_newer_than_alone(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None
+) -> None:
+    free = {id(run): doomed for _, run, _, doomed in each_run(_unlimited(parts), None)}
+    for _, run, made, doomed in each_run(parts, space):
+        assert free[id(run)].keys() <= doomed.keys()
+        for each in made.delete:
+            if each.names not in free[id(run)]:
+                assert each.reasons[0].startswith(("free_space: ", "max_size: "))
+                assert all("only that kept it: " in reason for reason in each.reasons[1:])
+
+
+def _unlimited(parts: list[tuple[Rule, list[Run]]]) -> list[tuple[Rule, list[Run]]]:
+    return [(Rule(r.path, r.keep, r.quiet_for), given) for r, given in parts]
+
+
+@given(PARTS)
+def test_the_best_stay(parts: list[tuple[Rule, list[Run]]]) -> None:
+    for rule, run, _, doomed in each_run(parts, None):
+        best = rule.keep.best
+        if best is None or best.metric is None:
+            continue
+        sign = -1 if best.mode == "max" else 1
+        for series in {unit.series for unit in doomed.values()}:
+            these = [u for u in run.units if u.series == series and counts(rule, run, u)]
+            values = {u.names: v for u in these if (v := _value(run, u, best.metric)) is not None}
+            ranked = sorted(sign * value for value in values.values())
+            for unit in doomed.values():
+                if unit.names in values and unit.series == series:
+                    better = sum(value <= sign * values[unit.names] for value in ranked)
+                    assert better > best.count
+
+
+def _value(run: Run, unit: Unit, metric: str) -> float | None:
+    logged: Mapping[str, float] = run.records.metrics.get(unit.step or 0, {})
+    value = (logged if unit.step is not None else {}).get(metric, unit.metrics.get(metric))
+    return value if value is not None and math.isfinite(value) else None
+
+
+@given(PARTS, SPACES)
+def test_the_second_asking_deletes_nothing_that_the_first_did_not(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None
+) -> None:
+    """With nothing learnt in between but sizes; these can only spare."""
+    first = {id(run): doomed for _, run, _, doomed in each_run(parts, space, whole=False)}
+    for _, run, made, doomed in each_run(parts, space):
+        assert doomed.keys() <= first[id(run)].keys()
+        for each in made.keep:
+            if NOT_WHOLE in each.reasons:
+                assert len(each.reasons) == 1
+
+
+@given(PARTS, SPACES, st.integers(0, 5), st.floats(0, 3000))
+def test_nothing_is_ripe_that_an_earlier_pass_did_not_plan(
+    parts: list[tuple[Rule, list[Run]]], space: Space | None, passes: int, pause: float
+) -> None:
+    memory: dict[Any, Any] = {}
+    rules = [rule for rule, _ in parts]
+    for each in range(passes + 1):
+        planned = plan(parts, now=NOW, space=space, whole=True)
+        before = memory
+        now = each * pause
+        ripe, memory = look(before, list(zip(rules, planned, strict=True)), now)
+        for one in ripe:
+            seen = before[one.target]
+            assert seen.fingerprint == one.doomed.fingerprint != ""
+            assert now - seen.at >= min(rule.quiet_for for rule in rules)
