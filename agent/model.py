@@ -226,6 +226,41 @@ class LayoutStatus:
     findings: tuple[str, ...] = ()
 
 
+class RetentionState(StrEnum):
+    """Where the cleaning of a mount's volume stands."""
+
+    PENDING = "pending"
+    LOOKING = "looking"
+    ELSEWHERE = "elsewhere"
+    DIFFERING = "differing"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStatus:
+    """What is told of a mount's retention. mode: report or enforce.
+
+    planned, planned_size: checkpoints that the rules let go, and their bytes as far as known;
+    waiting: of these, for their second look. moved, moved_size, purged: since the agent started.
+    trash, trash_size: entries in the trash. ended: when a pass last came to its end. problems: what
+    could not be done, or why the pass failed.
+    """
+
+    state: RetentionState
+    mode: str
+    planned: int = 0
+    planned_size: int = 0
+    waiting: int = 0
+    moved: int = 0
+    moved_size: int = 0
+    purged: int = 0
+    trash: int = 0
+    trash_size: int = 0
+    ended: float | None = None
+    problems: tuple[str, ...] = ()
+
+
 class ObstacleKind(StrEnum):
     """What stands in the way of a mount: what a server did with a connection, or said to a client.
 
@@ -281,6 +316,7 @@ class MountStatus:
     layout: LayoutStatus | None = None
     obstacles: tuple[Obstacle, ...] = ()
     remap: RemapStatus | None = None
+    retention: RetentionStatus | None = None
 
 
 class IdentitiesState(StrEnum):

@@ -6,7 +6,6 @@ import contextlib
 import socket
 import sys
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import agent
@@ -16,7 +15,7 @@ from agent.cli.onmount import OnMount, say
 from agent.cli.progress import CounterLine
 from agent.config import durations
 from agent.daemon.loop import LOG_DIR
-from agent.daemon.workview import work_view
+from agent.daemon.volume import mounted
 from agent.errors import AgentError
 from agent.health.text import clean as harmless
 from agent.health.text import plural, size
@@ -32,12 +31,6 @@ from agent.system import booted
 from agent.system.children import Children
 from agent.system.net import ServerRace
 from agent.system.workmount import WorkMounts
-
-
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    servers: ServerRace
-    log_dir: Path
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -89,8 +82,8 @@ async def _view(runtime_dir: Path, where: OnMount) -> AsyncIterator[MountEntry]:
     host = booted.mount_host()
     try:
         work = WorkMounts(host, runtime_dir)
-        edges = _Edges(ServerRace(), LOG_DIR)
-        async with work_view(edges, work, "clean", where.name, where.mount) as entry:
+        around = (ServerRace(), LOG_DIR, work)
+        async with mounted("clean", where.name, where.mount, *around) as entry:
             yield entry
     finally:
         await host.close()

@@ -14,7 +14,6 @@ NAME = "NAME"
 """Stands for any name of the user's."""
 
 LATER: tuple[tuple[str, ...], ...] = (
-    ("mounts", NAME, "retention"),
     ("health", "metrics"),
 )
 """From the top of the file."""

@@ -21,6 +21,8 @@ from agent.model import (
     ProcessId,
     RemapState,
     RemapStatus,
+    RetentionState,
+    RetentionStatus,
     Space,
     Verdict,
 )
@@ -92,6 +94,7 @@ def _mount(name: str, value: object) -> MountStatus:
         client_log=_get(m, "client_log", str),
         layout=_layout(_get(m, "layout", dict)),
         remap=_remap(_get(m, "remap", dict)),
+        retention=_retention(_get(m, "retention", dict)),
     )
 
 
@@ -108,6 +111,27 @@ def _remap(value: dict[str, Any]) -> RemapStatus | None:
         failed=_get(value, "failed", int),
         ended=None if ended is None else parse_iso(ended),
         host=_get(value, "host", str),
+        problems=_strings(value, "problems"),
+    )
+
+
+def _retention(value: dict[str, Any]) -> RetentionStatus | None:
+    if not value:
+        return None
+    ended = _optional(value, "ended", str)
+    planned, moved, trash = (_get(value, key, dict) for key in ("planned", "moved", "trash"))
+    return RetentionStatus(
+        state=RetentionState(_get(value, "state", str)),
+        mode=_get(value, "mode", str),
+        planned=_get(planned, "checkpoints", int),
+        planned_size=_get(planned, "bytes", int),
+        waiting=_get(value, "waiting", int),
+        moved=_get(moved, "checkpoints", int),
+        moved_size=_get(moved, "bytes", int),
+        purged=_get(value, "purged", int),
+        trash=_get(trash, "entries", int),
+        trash_size=_get(trash, "bytes", int),
+        ended=None if ended is None else parse_iso(ended),
         problems=_strings(value, "problems"),
     )
 

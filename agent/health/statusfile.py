@@ -19,6 +19,7 @@ from agent.model import (
     LayoutStatus,
     MountStatus,
     RemapStatus,
+    RetentionStatus,
     Space,
 )
 
@@ -165,7 +166,7 @@ def _mount(mount: MountStatus) -> dict[str, object]:
         "client_log": mount.client_log,
         "layout": _layout(mount.layout),
         "remap": _remap(mount.remap),
-        "retention": {},
+        "retention": _retention(mount.retention),
     }
 
 
@@ -196,6 +197,22 @@ def _remap(remap: RemapStatus | None) -> dict[str, Any]:
         "ended": None if remap.ended is None else iso(remap.ended),
         "host": remap.host,
         "problems": list(remap.problems),
+    }
+
+
+def _retention(found: RetentionStatus | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {
+        "state": found.state.value,
+        "mode": found.mode,
+        "planned": {"checkpoints": found.planned, "bytes": found.planned_size},
+        "waiting": found.waiting,
+        "moved": {"checkpoints": found.moved, "bytes": found.moved_size},
+        "purged": found.purged,
+        "trash": {"entries": found.trash, "bytes": found.trash_size},
+        "ended": None if found.ended is None else iso(found.ended),
+        "problems": list(found.problems),
     }
 
 
