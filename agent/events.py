@@ -67,12 +67,12 @@ class Event(Enum):
     IDENTITIES_SETTLED = ("identities-settled", "617a765c4f974e8c8e44c3ae349e40aa", Priority.NOTICE)
     REMAP_DONE = ("remap-done", "dd6c7b30f73040e3b65f8f336d9da8d3", Priority.NOTICE)
     REMAP_LEFT = ("remap-left", "d886c5c45bc8402bb0ff10c568c51361", Priority.WARNING)
+    REMAP_FAILED = ("remap-failed", "809da4ea724347ae8a800dd0166b3f52", Priority.WARNING)
     RETENTION_PLANNED = ("retention-planned", "0bad2bbd56da481e9637c79be342cfa8", Priority.NOTICE)
     RETENTION_MOVED = ("retention-moved", "64330420bbd44be5bd444a5a8febeedb", Priority.NOTICE)
     RETENTION_PURGED = ("retention-purged", "b6630dc6456143129a0fa129af8d9101", Priority.NOTICE)
     RETENTION_LEFT = ("retention-left", "28c4e16c8daf446eb51d859fcf02444b", Priority.WARNING)
     RETENTION_FAILED = ("retention-failed", "e1ee40752ab04dbda4a847a5b45f4747", Priority.WARNING)
-    REMAP_FAILED = ("remap-failed", "809da4ea724347ae8a800dd0166b3f52", Priority.WARNING)
     INTERNAL_ERROR = ("internal-error", "1c65f6cc41634f42959b0b3c3e870041", Priority.ERROR)
 
     def __init__(self, word: str, message_id: str, priority: Priority) -> None:

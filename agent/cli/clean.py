@@ -108,7 +108,7 @@ class _Cleaning:
     async def run(self, rules: tuple[str, ...]) -> None:
         """rules: those by which something is moved. Raises AgentError."""
         place = trash.Place(self._entry.path, self._entry.device)
-        held = await trash.entries(self._children, place)
+        held = (await trash.look(self._children, place)).entries
         wanted = Wanted(
             root=self._entry.path,
             device=self._entry.device,

@@ -34,7 +34,7 @@ async def _execute(args: argparse.Namespace, where: OnMount) -> int:
     children = Children()
     place = trash.Place(where.entry.path, where.entry.device)
     try:
-        found = await trash.entries(children, place)
+        found = (await trash.look(children, place)).entries
         if args.command == "trash list":
             _print(found, where, as_json=args.json)
             return DONE

@@ -44,7 +44,7 @@ class Volume:
 
     @asynccontextmanager
     async def mounted(self, what: str) -> AsyncIterator[MountEntry]:
-        """For as long as the body runs; as mounted()."""
+        """For as long as the body runs, as the function of that name says."""
         edges = self.edges
         around = (edges.servers, edges.log_dir, self.work)
         async with mounted(what, self.name, self.mount, *around) as entry:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
-from agent.health import identities
+from agent.health import identities, retention
 from agent.health.text import clean, clock, duration, plural, size, wrapped
 from agent.model import (
     UNKNOWN,
@@ -188,13 +188,20 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
     if mount.space is not None and mount.space.total > 0:
         share = 100 * mount.space.free // mount.space.total
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
+    yield from _work(mount)
+    if mount.recoveries:
+        yield "recovery", _recoveries(mount)
+    yield from _holders(mount.holders)
+
+
+def _work(mount: MountStatus) -> Iterator[tuple[str, str]]:
+    """What the agent does on the volume itself."""
     if mount.layout is not None:
         yield from _layout(mount.layout)
     if mount.remap is not None:
         yield from identities.remapped(mount.remap)
-    if mount.recoveries:
-        yield "recovery", _recoveries(mount)
-    yield from _holders(mount.holders)
+    if mount.retention is not None:
+        yield from retention.lines(mount.retention)
 
 
 def _holders(holders: tuple[Holder, ...]) -> Iterator[tuple[str, str]]:

@@ -53,13 +53,13 @@ def early(
 ) -> list[Entry]:
     """Those that go before their time, the oldest first, as the volume has too little space.
 
-    total, free: bytes; entries: what is not due anyway. Just as many as are needed, as far as
-    sizes are known, and none that is younger than an hour.
+    total, free: bytes, 0 where nothing is known; entries: what is not due anyway. Just as many as
+    are needed, as far as sizes are known, and none that is younger than an hour.
     """
     short = [
         rule.free_space
         for rule in rules
-        if rule.free_space and free < amount_of(rule.free_space.start_below, total)
+        if total > 0 and rule.free_space and free < amount_of(rule.free_space.start_below, total)
     ]
     wanted = max((amount_of(each.stop_above, total) for each in short), default=0)
     old = [entry for entry in entries if ages.of.get(entry.id, 0.0) >= AN_HOUR]

@@ -59,12 +59,14 @@ def _pass(request: Row) -> Iterator[Row]:
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
         return
+    volume.require_whole()
     differing = _differing(request, root.descriptor)
     if differing:
         yield {"row": "differing", "hosts": differing[:_TOLD]}
     yield from trashmend.mend(volume)
     survey = Survey(request, root)
     planned = survey.plan()
+    volume.require_whole()
     survey.report(planned)
     ripe = _ripe(request, survey, planned)
     yield {
@@ -108,7 +110,9 @@ def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe) -> Row:
     path, doomed = ripe.run.path, ripe.doomed
 
     def still(run: int, here: int, names: list[str]) -> str:
-        return again.speaks_against(path, run, here, names)
+        why = again.speaks_against(path, run, here, names)
+        volume.require_whole()  # or what speaks against it may lie on a brick that is down
+        return why
 
     order: Row = {
         "run": path,

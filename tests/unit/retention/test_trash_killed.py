@@ -116,11 +116,11 @@ def begun_anew(world: World, run: Path, before: dict[str, bytes | str | None]) -
 
 def test_a_move_is_done_or_undone(world: World) -> None:
     run, before = unit(world)
-    order = world.order(run, *NAMES)
-    for _ in steps(lambda: world.move(order)):
+    orders = [world.order(run, *NAMES)]
+    for _ in steps(lambda: world.move(orders[-1])):
         mend(world)
         begun_anew(world, run, before)
-        order = world.order(run, *NAMES)
+        orders.append(world.order(run, *NAMES))
     assert where(world, run, before)
 
 

@@ -40,7 +40,7 @@ def ask(world: World, uid: int = 0, **request: Any) -> list[dict[str, Any]]:
             rows = [json.loads(line) for line in lines]
     assert worker.wait() == 0
     assert rows.pop() == {"done": True}
-    return rows
+    return [row for row in rows if row["row"] != "space"]
 
 
 def restore(world: World, id_: str, uid: int = 0) -> dict[str, Any]:
