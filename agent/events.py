@@ -6,7 +6,7 @@ together. Words and message ids are part of the contract: once released they are
 
 from enum import Enum, IntEnum
 
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 
 class Priority(IntEnum):

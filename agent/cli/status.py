@@ -11,7 +11,8 @@ import time
 from agent.errors import AgentError
 from agent.health import report, statusfile
 from agent.health.text import clean
-from agent.model import UNKNOWN, AgentStatus
+from agent.model.status import AgentStatus
+from agent.model.verdict import UNKNOWN
 
 
 def execute(args: argparse.Namespace) -> int:

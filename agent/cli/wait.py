@@ -11,7 +11,7 @@ from agent.cli import exits
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
-from agent.model import AgentStatus, MountStatus
+from agent.model.status import AgentStatus, MountStatus
 from agent.system import mountinfo
 from agent.system.files import file_state
 from agent.system.links import mount_on_the_way

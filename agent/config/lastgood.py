@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from agent.config.files import load_file, read_file
 from agent.config.load import Loaded
 from agent.config.problems import ConfigUnreadable
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 _NAME = "last-good.yaml"
 _MARK = b"# The last configuration that gluster-ml-agent accepted. sha256 of all below: "

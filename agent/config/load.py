@@ -18,7 +18,7 @@ from agent.config.problems import ConfigInvalid, Place, Problem
 from agent.config.schema import Config
 from agent.config.strict import KEY
 from agent.config.tree import MAX_BYTES, Tree, TreeInvalid, dotted, read
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 _PATH_OPTIONS = ("log-file", "dump-fuse")
 

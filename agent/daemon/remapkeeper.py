@@ -17,7 +17,8 @@ from agent.identities.bookmark import Bookmark, Bookmarks
 from agent.identities.exchange import Exchange
 from agent.identities.lookup import look_up
 from agent.identities.remap import Elsewhere, Problem, Progress, Row, Tree, Turn, remap
-from agent.model import RemapState, RemapStatus, Verdict
+from agent.model.status import RemapState, RemapStatus
+from agent.model.verdict import Verdict
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 

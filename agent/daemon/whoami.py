@@ -10,7 +10,7 @@ from pathlib import Path
 
 import agent
 from agent.errors import AgentError
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.system import proc
 from agent.system.files import replace_file
 

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.model import Brick, Obstacle, ObstacleKind, ProcessId, Verdict
+from agent.model.mount import Brick, Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 
 _MOST = 3
 """Servers named one by one."""

@@ -7,23 +7,20 @@ must start in a fraction of pydantic's import time.
 from typing import Any, TypeVar
 
 from agent.health.text import parse_iso
-from agent.model import (
+from agent.model.mount import Brick, Holder, ProcessId, Space
+from agent.model.status import (
     AgentStatus,
-    Brick,
     ConfigState,
     ConfigStatus,
-    Holder,
     IdentitiesState,
     IdentitiesStatus,
     LayoutState,
     LayoutStatus,
     MountStatus,
-    ProcessId,
     RemapState,
     RemapStatus,
-    Space,
-    Verdict,
 )
+from agent.model.verdict import Verdict
 
 T = TypeVar("T")
 

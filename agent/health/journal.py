@@ -22,7 +22,7 @@ import structlog
 from agent.events import Event, Priority, priority_of
 from agent.health.output import Entry, JournaldOutput, StderrOutput
 from agent.health.text import clean, iso, plural
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 MAX_BACKLOG = 256
 """Entries kept while the journal takes none; beyond that the newest are counted and dropped."""

@@ -5,17 +5,16 @@ from datetime import tzinfo
 
 from agent.health import identities
 from agent.health.text import clean, clock, duration, plural, size, wrapped
-from agent.model import (
-    UNKNOWN,
+from agent.model.mount import Holder
+from agent.model.status import (
     AgentStatus,
     ConfigState,
     ConfigStatus,
-    Holder,
     LayoutState,
     LayoutStatus,
     MountStatus,
-    Verdict,
 )
+from agent.model.verdict import UNKNOWN, Verdict
 
 MAX_SENTENCE = 300
 MAX_NAMED = 3

@@ -12,15 +12,8 @@ from typing import Any
 from agent.errors import AgentError
 from agent.health.decode import from_dict
 from agent.health.text import iso
-from agent.model import (
-    AgentStatus,
-    Brick,
-    IdentitiesStatus,
-    LayoutStatus,
-    MountStatus,
-    RemapStatus,
-    Space,
-)
+from agent.model.mount import Brick, Space
+from agent.model.status import AgentStatus, IdentitiesStatus, LayoutStatus, MountStatus, RemapStatus
 
 NAME = "status.json"
 

@@ -11,7 +11,8 @@ from agent.events import Event
 from agent.identities.facts import Known
 from agent.identities.lookup import NamesUnknown, look_up
 from agent.identities.plan import AddMember, CreateGroup, CreateUser, Plan, plan
-from agent.model import IdentitiesState, IdentitiesStatus, Verdict
+from agent.model.status import IdentitiesState, IdentitiesStatus
+from agent.model.verdict import Verdict
 from agent.system.children import Children
 from agent.system.tools import ToolFailed, Tools
 

@@ -14,7 +14,7 @@ from agent.layout.declared import Declared, Names, declared, run_directories
 from agent.layout.names import pattern
 from agent.layout.plan import Action, Make, Mend, Plan, failure_words, odd_names, plan, shortfall
 from agent.layout.seen import Done, Failure, OddNames, Row, Seen, Turn, row
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system.children import Children
 
 DEADLINE = 60.0

@@ -7,7 +7,9 @@ from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
 from agent.events import Event
-from agent.model import MountEntry, MountStatus, Verdict
+from agent.model.mount import MountEntry
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from agent.mounts.facts import Wanted
 from agent.mounts.options import fingerprint
 from agent.mounts.records import Record, Records

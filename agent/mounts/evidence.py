@@ -1,6 +1,6 @@
 """What is seen of a hung mount before anything is done to it, without touching it."""
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.mounts.facts import Facts
 from agent.system import fuse
 from agent.system.proc import read_stat, wchan

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agent.model import MountEntry, ProcessId
+from agent.model.mount import MountEntry, ProcessId
 from agent.system.files import replace_file
 from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 

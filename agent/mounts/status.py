@@ -1,6 +1,8 @@
 """What is told of a mount: from settings, judgement and facts to a MountStatus."""
 
-from agent.model import Brick, ClientState, Holder, MountStatus, Space, Verdict
+from agent.model.mount import Brick, ClientState, Holder, Space
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from agent.mounts.edges import Settings
 from agent.mounts.facts import Facts, Judgement, serves
 from agent.system.mountinfo import parse_source

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent.errors import MountFailed
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import mountinfo
 from agent.system.mounthost import MountRequest
 

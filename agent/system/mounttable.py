@@ -5,7 +5,7 @@ import select
 from collections.abc import Callable
 from pathlib import Path
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import mountinfo
 
 _TABLE = "/proc/self/mountinfo"

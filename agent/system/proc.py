@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from agent.errors import ChildGone
-from agent.model import Client, ClientState, Holder, MountEntry, ProcessId
+from agent.model.mount import Client, ClientState, Holder, MountEntry, ProcessId
 from agent.system.children import Children
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from agent.model import ClientState, Holder
+from agent.model.mount import ClientState, Holder
 from agent.protocol import ProbeReply, ProbeRequest, Step, decode_probe_reply, encode
 from agent.system import mountinfo, mounttable, proc
 from agent.system.children import Children

@@ -10,7 +10,7 @@ from agent.cli.arguments import parser
 from agent.config.load import load
 from agent.events import Event
 from agent.health import statusfile
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import HUNG, IDENTITIES, agent_status
 
 REPOSITORY = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.system import proc
 from agent.system.proc import ProcessWatch, parse_stat
 

@@ -15,7 +15,9 @@ import agent
 from agent.cli import pause
 from agent.cli.main import main
 from agent.health import pausefile, statusfile
-from agent.model import AgentStatus, ConfigState, ProcessId, Verdict
+from agent.model.mount import ProcessId
+from agent.model.status import AgentStatus, ConfigState
+from agent.model.verdict import Verdict
 from agent.system.files import file_state
 from tests.unit.health.samples import HEALTHY, HUNG, agent_status, config
 

@@ -13,7 +13,9 @@ from agent.config.schema import Config, MountConfig
 from agent.daemon import layoutkeeper
 from agent.errors import MountFailed
 from agent.events import Event
-from agent.model import LayoutState, LayoutStatus, MountEntry, Verdict
+from agent.model.mount import MountEntry
+from agent.model.status import LayoutState, LayoutStatus
+from agent.model.verdict import Verdict
 from agent.system.children import Answer
 from agent.system.workmount import WorkMounts
 from tests.unit.health.samples import HEALTHY

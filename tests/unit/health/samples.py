@@ -4,21 +4,18 @@ import os
 from pathlib import Path
 
 from agent.health.text import parse_iso
-from agent.model import (
+from agent.model.mount import Brick, Holder, ProcessId, Space
+from agent.model.status import (
     AgentStatus,
-    Brick,
     ConfigState,
     ConfigStatus,
-    Holder,
     IdentitiesState,
     IdentitiesStatus,
     LayoutState,
     LayoutStatus,
     MountStatus,
-    ProcessId,
-    Space,
-    Verdict,
 )
+from agent.model.verdict import Verdict
 
 NOW = parse_iso("2026-11-30T14:05:00Z")
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.health.advice import Situation, advise
-from agent.model import Obstacle, ObstacleKind, ProcessId, Verdict
+from agent.model.mount import Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import BRICKS
 
 BASE = Situation(

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agent.health.identities import SHOWN, lines
 from agent.health.report import exit_code, status_text
-from agent.model import IdentitiesState, IdentitiesStatus, RemapState, RemapStatus
+from agent.model.status import IdentitiesState, IdentitiesStatus, RemapState, RemapStatus
 from tests.unit.health.samples import HEALTHY, IDENTITIES, NOW, agent_status
 
 

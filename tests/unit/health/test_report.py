@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.health.report import exit_code, status_sentence, status_text
-from agent.model import ConfigState, Holder, LayoutState, LayoutStatus, Verdict
+from agent.model.mount import Holder
+from agent.model.status import ConfigState, LayoutState, LayoutStatus
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import HEALTHY, HUNG, NOW, agent_status, config
 
 GOLDEN = """\

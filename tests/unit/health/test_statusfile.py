@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.decode import from_dict
-from agent.model import (
+from agent.model.mount import ProcessId
+from agent.model.status import (
     AgentStatus,
     ConfigState,
     IdentitiesState,
     IdentitiesStatus,
     MountStatus,
-    ProcessId,
     RemapState,
     RemapStatus,
 )

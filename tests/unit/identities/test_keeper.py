@@ -15,7 +15,8 @@ from agent.identities import lookup
 from agent.identities.facts import Group, User
 from agent.identities.keeper import Edges, IdentitiesKeeper
 from agent.identities.lookup import look_up
-from agent.model import IdentitiesState, IdentitiesStatus, Verdict
+from agent.model.status import IdentitiesState, IdentitiesStatus
+from agent.model.verdict import Verdict
 from agent.system.children import Children
 from agent.system.tools import DirectTools, ToolFailed
 from tests.unit.identities.hosts import a_map

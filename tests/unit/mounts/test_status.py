@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent.config.schema import MountConfig
-from agent.model import Holder, MountStatus, Verdict
+from agent.model.mount import Holder
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from agent.mounts.edges import from_config
 from agent.mounts.facts import Facts, Judgement, ProbeSeen
 from agent.mounts.status import status_of
