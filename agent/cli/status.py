@@ -10,6 +10,7 @@ import time
 
 from agent.errors import AgentError
 from agent.health import report, statusfile
+from agent.health.schema import to_dict
 from agent.health.text import clean
 from agent.model.status import AgentStatus
 from agent.model.verdict import UNKNOWN
@@ -26,7 +27,7 @@ def execute(args: argparse.Namespace) -> int:
         print(f"{platform.node()}: UNKNOWN: {clean(error, 1000)}", file=stream)
         return UNKNOWN
     if args.json:
-        print(json.dumps(statusfile.to_dict(status), indent=1))
+        print(json.dumps(to_dict(status), indent=1))
     else:
         sys.stdout.write(report.status_text(status, now, colour=_colour()))
     return report.exit_code(status)

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 
 import structlog
 
+from agent.codec import iso
 from agent.events import Event, Priority, priority_of
 from agent.health.output import Entry, JournaldOutput, StderrOutput
-from agent.health.text import clean, iso, plural
+from agent.health.text import clean, plural
 from agent.model.verdict import Verdict
 
 MAX_BACKLOG = 256

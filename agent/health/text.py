@@ -59,16 +59,6 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count} {noun if count == 1 else several or f'{noun}s'}"
 
 
-def iso(time: float) -> str:
-    """Wall clock seconds as ISO 8601 in UTC, to the second: "2026-11-30T15:59:44Z"."""
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_iso(text: str) -> float:
-    """The inverse of `iso`. Raises ValueError."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
-
-
 def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
     """A moment for people: "14:02", or with its date where it is not today's.
 

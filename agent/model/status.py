@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from agent.codec import Epoch
 from agent.model.mount import Brick, Holder, Obstacle, ProcessId, Space
 from agent.model.verdict import Verdict
 
@@ -32,7 +33,7 @@ class RemapStatus:
     matched: int = 0
     changed: int = 0
     failed: int = 0
-    ended: float | None = None
+    ended: Epoch | None = None
     host: str = ""
     problems: tuple[str, ...] = ()
 
@@ -56,7 +57,7 @@ class LayoutStatus:
 
     state: LayoutState
     directories: int
-    looked: float | None = None
+    looked: Epoch | None = None
     made: int = 0
     mended: int = 0
     findings: tuple[str, ...] = ()
@@ -73,7 +74,7 @@ class MountStatus:
     path: str
     volume: str
     verdict: Verdict
-    since: float
+    since: Epoch
     evidence: str
     advice: str = ""
     observed: Verdict | None = None
@@ -108,14 +109,14 @@ class IdentitiesState(StrEnum):
 class IdentitiesStatus:
     """The map of users and groups on this host; all texts are for people.
 
-    error: why the name service could not be asked; checked: when it last answered, else 0; missing:
-    what the host lacks; failed: what a tool could not create; conflicts: names and numbers that are
-    another's here; crowded: users in more groups than GlusterFS serves.
+    error: why the name service could not be asked; checked: when it answered, None if it did not;
+    missing: what the host lacks; failed: what a tool could not create; conflicts: names and numbers
+    that are another's here; crowded: users in more groups than GlusterFS serves.
     """
 
     state: IdentitiesState
     error: str = ""
-    checked: float = 0.0
+    checked: Epoch | None = None
     missing: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
@@ -155,7 +156,7 @@ class AgentStatus:
 
     host: str
     version: str
-    time: float
+    time: Epoch
     pid: ProcessId
     config: ConfigStatus
     mounts: tuple[MountStatus, ...] = field(default=())

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from agent.health.text import parse_iso
+from agent.codec import parse_iso
 from agent.model.mount import Brick, Holder, ProcessId, Space
 from agent.model.status import (
     AgentStatus,
