@@ -4,13 +4,13 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from agent.config.identities_schema import IdentitiesConfig
 from agent.events import Event
 from agent.identities.facts import Known
 from agent.identities.lookup import NamesUnknown, look_up
-from agent.identities.plan import AddMember, CreateGroup, CreateUser, Plan, plan
+from agent.identities.plan import AddMember, CreateGroup, CreateUser, Plan, Step, plan
 from agent.model.status import IdentitiesState, IdentitiesStatus
 from agent.model.verdict import Verdict
 from agent.system.children import Children
@@ -142,7 +142,7 @@ class IdentitiesKeeper:
                 self._edges.report.emit(
                     Event.IDENTITY_CREATED,
                     f"this host has now {step.describe()}",
-                    fields=_fields(step),
+                    **_fields(step),
                 )
         return failed
 
@@ -169,7 +169,7 @@ def _news(status: IdentitiesStatus) -> frozenset[tuple[Event, str]]:
     )
 
 
-def _fields(step: CreateGroup | CreateUser | AddMember) -> Mapping[str, str | int]:
+def _fields(step: Step) -> Mapping[str, Any]:
     match step:
         case CreateGroup():
             return {"group": step.name, "number": step.gid}
