@@ -95,10 +95,7 @@ class Journal:
         error: BaseException | None = None,
         **fields: object,
     ) -> None:
-        """Log one event; fields become GLUSTER_ML_<NAME>, a sequence becomes a repeated field.
-
-        error: its traceback goes into a field of its own, never into the message.
-        """
+        """As Emitter says; a sequence becomes a repeated field."""
         priority = priority_of(event, verdict)
         self._log.log(
             _LEVEL_OF[priority],
