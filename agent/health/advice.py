@@ -26,6 +26,7 @@ class Situation:
     path: str
     volume: str
     verdict: Verdict
+    port: int
     observed: Verdict | None = None
     hung_policy: str = "report"
     new_options: str = "when-idle"
@@ -35,7 +36,6 @@ class Situation:
     removing: bool = False
     leaving: str = ""
     obstacles: tuple[Obstacle, ...] = ()
-    port: int = 24007
 
     @property
     def volume_name(self) -> str:

@@ -158,7 +158,7 @@ def steps(manager: SystemdHost, source: str, stranger: int) -> dict[str, Step]:
             os.kill(client, signal.SIGKILL)
 
     async def servers() -> object:
-        return (await ServerRace().race(("node1-v4",), deadline=10))["node1-v4"].outcome
+        return (await ServerRace().race(("node1-v4",), 24007, 10))["node1-v4"].outcome
 
     request = MountRequest("new", source, NEW, "log-level=WARNING")
     return {

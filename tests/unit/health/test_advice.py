@@ -14,6 +14,7 @@ BASE = Situation(
     path="/mnt/model-share",
     volume="model-store/sub",
     verdict=Verdict.HEALTHY,
+    port=24007,
     client=ProcessId(4711, 1),
     client_log="/var/log/gluster-ml/share.log",
 )
