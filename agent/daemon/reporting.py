@@ -158,7 +158,6 @@ class Reporting:
             path=status.path,
             volume=status.volume,
             verdict=status.verdict,
-            observed=status.observed,
             hung_policy=config.recovery.hung if config else "report",
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,

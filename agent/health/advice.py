@@ -27,7 +27,6 @@ class Situation:
     volume: str
     verdict: Verdict
     port: int
-    observed: Verdict | None = None
     hung_policy: str = "report"
     new_options: str = "when-idle"
     bricks: tuple[Brick, ...] | None = None
