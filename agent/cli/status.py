@@ -29,6 +29,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(to_dict(status), indent=1))
     else:
+        if args.mount is not None:
+            status = dataclasses.replace(status, identities=None)  # they are the host's
         sys.stdout.write(report.status_text(status, now, colour=_colour()))
     return report.exit_code(status)
 

@@ -34,15 +34,15 @@ _COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
 _PLAIN = "\x1b[0m"
 
 
-def exit_code(status: AgentStatus, only: str | None = None) -> int:
-    """0 healthy, 1 warning, 2 critical: the worst of the mounts, or that of the named one.
+def exit_code(status: AgentStatus) -> int:
+    """0 healthy, 1 warning, 2 critical: the worst of the mounts.
 
     A configuration that was not accepted is a warning of its own. UNKNOWN: a mount has no verdict
     yet, and none is critical, so that all may be well or nothing.
     """
     config = 0 if status.config.state is ConfigState.VALID else 1
-    worst = max([config, *(m.verdict.exit_code for m in _chosen(status, only))])
-    return UNKNOWN if worst < CRITICAL and _unjudged(status, only) else worst
+    worst = max([config, *(mount.verdict.exit_code for mount in status.mounts)])
+    return UNKNOWN if worst < CRITICAL and status.unjudged else worst
 
 
 def status_sentence(
@@ -96,26 +96,20 @@ def status_text(
     now: float,
     *,
     colour: bool = False,
-    only: str | None = None,
     zone: tzinfo | None = None,
 ) -> str:
     """All of it, the host's state in the first line, then a block a mount.
 
-    only: the one mount to tell of. zone: None is local time. 80 columns wide, but a word longer
-    than that (a path to copy) stays whole.
+    zone: None is local time. 80 columns wide, but a word longer than that (a path to copy) stays
+    whole.
     """
-    mounts = _chosen(status, only)
-    lines = [_headline(status, mounts, only, colour=colour)]
+    lines = [_headline(status, colour=colour)]
     lines += _config_lines(status.config)
-    for mount in mounts:
+    for mount in status.mounts:
         lines += ["", *_block(mount, now, zone, colour=colour)]
-    if only is None and status.identities is not None:
+    if status.identities is not None:
         lines += identities.lines(status.identities)
     return "\n".join(lines) + "\n"
-
-
-def _unjudged(status: AgentStatus, only: str | None) -> list[str]:
-    return [name for name in status.unjudged if only in (None, name)]
 
 
 def _no_verdict(names: Sequence[str]) -> str:
@@ -123,16 +117,10 @@ def _no_verdict(names: Sequence[str]) -> str:
     return f"no verdict yet on {', '.join(names[:MAX_NAMED])}{more}"
 
 
-def _chosen(status: AgentStatus, only: str | None) -> list[MountStatus]:
-    return [mount for mount in status.mounts if only in (None, mount.name)]
-
-
-def _headline(
-    status: AgentStatus, mounts: list[MountStatus], only: str | None, *, colour: bool
-) -> str:
-    code = exit_code(status, only)
+def _headline(status: AgentStatus, *, colour: bool) -> str:
+    code = exit_code(status)
+    mounts, unjudged = status.mounts, status.unjudged
     healthy = sum(mount.verdict is Verdict.HEALTHY for mount in mounts)
-    unjudged = _unjudged(status, only)
     if not mounts and unjudged:
         what = _no_verdict(unjudged)
     elif not mounts:
