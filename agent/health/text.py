@@ -6,6 +6,9 @@ from datetime import UTC, datetime, tzinfo
 WIDTH = 80
 """Columns of what is printed for people."""
 
+_COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
+_PLAIN = "\x1b[0m"
+
 
 def clean(text: object, limit: int = 400) -> str:
     r"""Foreign text (a file name, another program's log line, a comm) as one harmless line.
@@ -82,3 +85,8 @@ def wrapped(text: str, first: str, rest: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def painted(text: str, code: int, *, colour: bool) -> str:
+    """The text in the colour of an exit code of `status`, 0 to 3; as it is without colour."""
+    return f"{_COLOURS[code]}{text}{_PLAIN}" if colour else text
