@@ -21,7 +21,7 @@ def hung_evidence(facts: Facts, top: MountEntry) -> str:
             said.append(f"its client process {process.pid} is gone")
         else:
             waits = wchan(process.pid)
-            where = f", waits in {waits}" if waits and waits != "0" else ""
+            where = f", waits in {waits}" if waits else ""
             said.append(f"its client process {process.pid} is in state {stat.state}{where}")
     waiting = fuse.waiting(top.minor)
     if waiting is not None:

@@ -21,7 +21,6 @@ class Stat:
     pid: int
     comm: str
     state: str
-    ppid: int
     start_time: int
 
     @property
@@ -47,7 +46,6 @@ def parse_stat(data: bytes) -> Stat | None:
             pid=int(before),
             comm=comm.decode("utf-8", "backslashreplace"),
             state=fields[0].decode("ascii"),
-            ppid=int(fields[1]),
             start_time=int(fields[19]),
         )
     except (ValueError, IndexError):
