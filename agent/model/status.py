@@ -67,7 +67,9 @@ class LayoutStatus:
 class MountStatus:
     """All that is told of one mount, in every output: journal, status.json, terminal, metrics.
 
-    obstacles: what the advice goes by where no server can be mounted from; evidence tells of them.
+    whole: each replica set, disperse set or lone brick that files are spread over is up and has
+    quorum; False also where it is not known. obstacles: what the advice goes by where no server can
+    be mounted from; evidence tells of them.
     """
 
     name: str
@@ -82,6 +84,7 @@ class MountStatus:
     client: ProcessId | None = None
     adopted: bool = False
     bricks: tuple[Brick, ...] | None = None
+    whole: bool = False
     space: Space | None = None
     findings: tuple[str, ...] = ()
     pending: str = ""
@@ -95,6 +98,11 @@ class MountStatus:
     layout: LayoutStatus | None = None
     obstacles: tuple[Obstacle, ...] = ()
     remap: RemapStatus | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether work may be done that must see all of the volume: no listing lacks anything."""
+        return self.verdict in (Verdict.HEALTHY, Verdict.DEGRADED) and self.whole
 
 
 class IdentitiesState(StrEnum):

@@ -77,8 +77,8 @@ class Played:
         wanted = Config(mounts={"a": config(**keys)}, identities=who)
         self.remaps.apply(remapkeeper.subjects(wanted, enforce=enforce))
 
-    def judge(self, verdict: Verdict) -> None:
-        self.remaps.judged(replace(HEALTHY, name="a", verdict=verdict))
+    def judge(self, verdict: Verdict, *, whole: bool = True) -> None:
+        self.remaps.judged(replace(HEALTHY, name="a", verdict=verdict, whole=whole))
 
     @property
     def status(self) -> RemapStatus:
@@ -136,11 +136,19 @@ def test_a_walk_to_its_end(tmp_path: Path, mode: str, enforce: bool, dry: bool, 
     play(tmp_path, body)
 
 
-@pytest.mark.parametrize("verdict", [Verdict.STALE_OPTIONS, Verdict.NO_QUORUM, Verdict.PAUSED])
-def test_only_a_sound_mount_is_walked(tmp_path: Path, verdict: Verdict) -> None:
+@pytest.mark.parametrize(
+    ("verdict", "whole"),
+    [
+        (Verdict.STALE_OPTIONS, True),
+        (Verdict.NO_QUORUM, True),
+        (Verdict.PAUSED, True),
+        (Verdict.DEGRADED, False),
+    ],
+)
+def test_only_a_whole_volume_is_walked(tmp_path: Path, verdict: Verdict, whole: bool) -> None:
     async def body(played: Played) -> None:
         played.apply()
-        played.judge(verdict)
+        played.judge(verdict, whole=whole)
         await asyncio.sleep(0.02)
         assert (played.asked, played.status.state) == ([], RemapState.PENDING)
         played.judge(Verdict.DEGRADED)

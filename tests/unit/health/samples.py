@@ -50,6 +50,7 @@ HUNG = MountStatus(
     client=ProcessId(4711, 12345),
     adopted=True,
     bricks=BRICKS,
+    whole=True,
     space=Space(total=3 << 40, free=1 << 40),
     findings=("root is squashed: the write probe is refused",),
     pending="entry-timeout changes from 1 to 120",

@@ -38,6 +38,19 @@ def test_an_old_answer_says_nothing_of_bricks_now(verdict: Verdict) -> None:
     assert told(Verdict.PAUSED, observed=verdict).bricks is None
 
 
+def test_a_volume_is_whole_only_where_all_of_it_is_known_to_be_up() -> None:
+    assert told(Verdict.DEGRADED).whole
+    assert told(Verdict.DEGRADED).complete
+    assert not told(Verdict.NO_QUORUM).complete
+    assert not told(Verdict.DEGRADED, NO_META).whole
+    assert not told(Verdict.SLOW).whole
+    graph = WORKS.graph
+    assert graph is not None
+    half = replace(graph, subvolumes=(("r0", "replicate", True), ("r1", "replicate", False)))
+    reply = ProbeSeen(NOW - 1.0, NOW - 0.9, replace(WORKS, graph=half))
+    assert not told(Verdict.DEGRADED, replace(HEALTHY, probe=reply)).whole
+
+
 def test_who_is_waited_for_is_named() -> None:
     users = tuple(Holder(pid, "python3", 0, "job.service", "open file") for pid in range(1, 7))
     stale = Judgement(Verdict.STALE_OPTIONS, "evidence")
