@@ -9,11 +9,11 @@ from pathlib import Path
 
 from agent.cli import exits
 from agent.errors import AgentError
+from agent.files import file_state
 from agent.health import statusfile
 from agent.health.text import clean
 from agent.model.status import AgentStatus, MountStatus
 from agent.system import mounttable
-from agent.system.files import file_state
 from agent.system.links import mount_on_the_way
 
 POLL = 0.2

@@ -1,12 +1,12 @@
 """status.json, the file: written whole, read back with suspicion."""
 
-import contextlib
 import json
 import os
 from pathlib import Path
 
 from agent.codec import iso
 from agent.errors import AgentError
+from agent.files import replace_file
 from agent.health.schema import from_dict, to_dict
 from agent.model.status import AgentStatus
 
@@ -21,15 +21,8 @@ MAX_AGE = 180
 
 def write(runtime_dir: Path, status: AgentStatus) -> None:
     """Replace status.json in one step; readers see the old one or the new one. Raises OSError."""
-    temporary = runtime_dir / f".{NAME}.{os.getpid()}"
     data = json.dumps(to_dict(status), indent=1).encode() + b"\n"
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, 0o644)  # whatever the umask is
-        file.write(data)
-    temporary.replace(runtime_dir / NAME)
+    replace_file(runtime_dir / NAME, data, 0o644, durable=False)
 
 
 def read(runtime_dir: Path) -> AgentStatus:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent import codec
 from agent.config.schema import MountConfig
-from agent.system.files import replace_file
+from agent.files import replace_file
 
 
 @dataclass(frozen=True, slots=True)

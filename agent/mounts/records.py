@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent import codec
+from agent.files import replace_file
 from agent.model.mount import MountEntry, ProcessId
-from agent.system.files import replace_file
 from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 
 _LATER = {"client_log": ""}

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from agent.files import replace_file
 from agent.mounts.records import BOOT_ID
 from agent.system import fuse
-from agent.system.files import replace_file
 from agent.system.layers import layers
 from agent.system.mounthost import MountRequest
 from agent.system.net import ServerRace

@@ -14,11 +14,11 @@ import pytest
 import agent
 from agent.cli import pause
 from agent.cli.main import main
+from agent.files import file_state
 from agent.health import pausefile, statusfile
 from agent.model.mount import ProcessId
 from agent.model.status import AgentStatus, ConfigState
 from agent.model.verdict import Verdict
-from agent.system.files import file_state
 from tests.unit.health.samples import HEALTHY, HUNG, IDENTITIES, agent_status, config
 
 CONFIG = """\
