@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import signal
@@ -154,6 +155,10 @@ class Daemon:
         self._reporting.write()
         self._notify.ready(self._reporting.sentence())
         self._ready = True
+        # What came with the modules stays for good. A walk through all of it stops the loop for
+        # 15 to 30 ms (measured), and the next one would be due about when the first client dies.
+        gc.collect()
+        gc.freeze()
 
     async def _be_watched(self) -> None:
         """Ping the watchdog while the loop turns and every keeper steps."""
