@@ -19,7 +19,7 @@ from agent.daemon.volume import mounted
 from agent.errors import AgentError
 from agent.health.text import clean as harmless
 from agent.health.text import plural, size
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.retention import trash
 from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
 from agent.retention.declared import policy

@@ -11,11 +11,8 @@ from agent.config.schema import Config, MountConfig
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
-from agent.model import MountEntry, Verdict
-from agent.system import mountinfo
-
-WORKED_ON = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
-"""Half a volume lists half its files."""
+from agent.model.mount import MountEntry
+from agent.system import mountinfo, mounttable
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class OnMount:
 
 def find(config_file: Path, name: str | None) -> OnMount:
     """The named mount of the file, or the only one. Raises AgentError."""
-    table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+    table = mounttable.read()
     config = load_file(str(config_file), mount_table=table).config
     if name is None and len(config.mounts) == 1:
         (name,) = config.mounts
@@ -71,11 +68,12 @@ def require_verdict(runtime_dir: Path, name: str) -> None:
     except AgentError:
         say(f"no agent runs here, so nobody can say how {name} is; going on")
         return
-    verdict = next((mount.verdict for mount in status.mounts if mount.name == name), None)
-    if verdict is not None and verdict not in WORKED_ON:
+    known = next((mount for mount in status.mounts if mount.name == name), None)
+    if known is not None and not known.complete:
+        half = "" if known.whole else ", and not all of the volume is up: half of it lists half"
         raise AgentError(
             "not-now",
-            f"{name} is {verdict.value}, so nothing was changed",
+            f"{name} is {known.verdict.value}{half}; so nothing was changed",
             f"see: gluster-ml-agent status {name}",
         )
 

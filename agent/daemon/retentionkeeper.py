@@ -1,6 +1,7 @@
 """Cleans one mount's volume of old checkpoints, pass by pass, and tells of it."""
 
 import contextlib
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,16 +12,18 @@ from agent.config.schema import Config, MountConfig
 from agent.daemon.permount import PerMount
 from agent.daemon.rounds import Rhythm, about
 from agent.daemon.volume import Volume
+from agent.errors import AgentError
 from agent.events import Event
 from agent.health.text import plural, size
-from agent.model import MountEntry, RetentionState, RetentionStatus, Verdict
+from agent.model.mount import MountEntry
+from agent.model.status import RetentionState, RetentionStatus
 from agent.mounts.edges import Edges
-from agent.retention import due, passes, trash
+from agent.retention import cleaners, due, passes, trash, turns
 from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, clean
 from agent.retention.declared import policy
-from agent.retention.planned import RulePlan
 from agent.retention.survey import Surveyed, Wanted
 from agent.retention.trash import Entry, Held, Purged, Refused, Returned
+from agent.system.mountinfo import layers_at
 from agent.system.workmount import WorkMounts
 
 SOON = 60.0
@@ -35,8 +38,6 @@ TOLD = 100
 """Problems that are told of one pass."""
 NAMED = 10
 """Checkpoints that one journal entry names."""
-
-_VERDICTS = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def retentions(means: Means) -> PerMount[Subject]:
     return PerMount(
         means.edges,
         make,
-        allows=lambda status: status.verdict in _VERDICTS,
+        allows=lambda status: status.complete,
         gone=lambda name: means.told(name, None),
     )
 
@@ -102,6 +103,7 @@ class RetentionKeeper:
         self._volume = volume
         self._means = means
         self._edges = means.edges
+        self._seen = turns.Seen()
         self._said: frozenset[str] = frozenset()
         self._said_plan = (0, 0)
         self._status = RetentionStatus(RetentionState.PENDING, subject.mode)
@@ -113,9 +115,13 @@ class RetentionKeeper:
     async def once(self, allowed: Callable[[], bool]) -> float | None:
         """One pass: what is due leaves the trash, then what may go moves there.
 
-        Raises AgentError, OSError.
+        None where it is another host's turn. Raises AgentError, OSError.
         """
-        self._status = replace(self._status, state=RetentionState.LOOKING, problems=())
+        if not await self._is_ours():
+            state, host = RetentionState.ELSEWHERE, self._seen.word.host
+            self._status = replace(self._status, state=state, host=host, problems=())
+            return about(self._policy.every, self._edges.jitter())
+        self._status = replace(self._status, state=RetentionState.LOOKING, host="", problems=())
         self.tell()
         try:
             async with self._volume.mounted("retention") as entry:
@@ -139,6 +145,17 @@ class RetentionKeeper:
         )
         self._volume.emit(Event.RETENTION_FAILED, f"could not be cleaned: {why}")
 
+    async def _is_ours(self) -> bool:
+        """Asked through the job's mount: a mount for it costs a client on each of many hosts."""
+        layers = layers_at(self._edges.mount_table(), self._subject.mount.path)
+        if not layers:
+            raise AgentError("retention-unmounted", "nothing is mounted there")
+        place = trash.Place(layers[-1].path, layers[-1].device)
+        host, wants = self._means.host, self._subject.wants
+        word = await cleaners.last(self._edges.children, place, host=host, wants=wants)
+        ours, self._seen = turns.look(word, self._seen, host)
+        return ours
+
     async def _purge(self, entry: MountEntry, allowed: Callable[[], bool]) -> bool:
         """Remove what is due; whether another host is at it."""
         place = trash.Place(entry.path, entry.device)
@@ -146,7 +163,7 @@ class RetentionKeeper:
         gone = self._due(found)
         left = [each for each in found.entries if each not in gone]
         self._status = replace(
-            self._status, trash=len(left), trash_size=sum(each.size or 0 for each in left)
+            self._status, trash=len(left), trash_bytes=sum(each.size or 0 for each in left)
         )
         if self._subject.mode != "enforce" or not gone:
             return False
@@ -194,7 +211,7 @@ class RetentionKeeper:
             rules=rules,
             threads=THREADS,
             with_space=True,
-            in_trash=self._status.trash_size,
+            in_trash=self._status.trash_bytes,
         )
         enforce = self._subject.mode == "enforce"
         how = Pass(
@@ -203,6 +220,8 @@ class RetentionKeeper:
             version=agent.__version__,
             wants=self._subject.wants,
             move=tuple(rule.path for rule in rules) if enforce else (),
+            turn=secrets.token_hex(8),
+            idle=True,
         )
         moved: list[Moved] = []
         state = RetentionState.DONE
@@ -235,9 +254,11 @@ class RetentionKeeper:
         return False
 
     def _planned(self, found: Surveyed) -> None:
-        doomed = [each for rule in found.rules for run in rule.runs for each in run.delete]
+        runs = [run for rule in found.rules for run in rule.runs]
+        doomed = [each for run in runs for each in run.delete]
+        kept = sum(len(run.keep) for run in runs)
         total = sum(each.size or 0 for each in doomed)
-        self._status = replace(self._status, planned=len(doomed), planned_size=total)
+        self._status = replace(self._status, kept=kept, planned=len(doomed), planned_bytes=total)
         self.tell()
         plan = (len(doomed), total)
         if self._subject.mode == "report" and doomed and plan != self._said_plan:
@@ -250,12 +271,19 @@ class RetentionKeeper:
                 bytes=total,
             )
         self._said_plan = plan
-        self._note_unread(found.rules)
+        self._note_findings(found)
 
-    def _note_unread(self, rules: Sequence[RulePlan]) -> None:
-        for rule in rules:
+    def _note_findings(self, found: Surveyed) -> None:
+        for rule in found.rules:
             for finding in rule.findings:
                 self._note(f"rule {rule.path}: {finding}")
+            for run in rule.runs:
+                for finding in run.findings:
+                    self._note(f"{run.path}: {finding}")
+                for each in run.skipped:
+                    self._note(f"{each.path}: {each.reason}")
+        for _, each in found.failed:
+            self._note(f"{each.path}: {each.reason}")
 
     def _say_moved(self, moved: Sequence[Moved]) -> None:
         if not moved:
@@ -264,9 +292,9 @@ class RetentionKeeper:
         self._status = replace(
             self._status,
             moved=self._status.moved + len(moved),
-            moved_size=self._status.moved_size + total,
+            moved_bytes=self._status.moved_bytes + total,
             trash=self._status.trash + len(moved),
-            trash_size=self._status.trash_size + total,
+            trash_bytes=self._status.trash_bytes + total,
         )
         keep_for = durations.text(self._policy.keep_for)
         names = _some([f"{each.path} ({'; '.join(each.reasons)})" for each in moved])

@@ -19,8 +19,9 @@ class Pass:
     """memory: a local file that every pass on this host over that volume gets.
 
     host, version: for the manifests. wants: a fingerprint of what this host's file says of it,
-    which all hosts of the volume must have alike, or nothing is moved. move: the paths of the
-    rules by which something is moved.
+    which all hosts of the volume must have alike, or nothing is moved. move: the paths of the rules
+    by which something is moved. turn: the word that is left on the volume at the end, "" for none.
+    idle: only when nothing else wants the processor.
     """
 
     memory: Path
@@ -28,6 +29,8 @@ class Pass:
     version: str
     wants: str
     move: tuple[str, ...]
+    turn: str = ""
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,8 @@ async def clean(children: Children, wanted: Wanted, how: Pass) -> AsyncGenerator
         "version": how.version,
         "wants": how.wants,
         "move": how.move,
+        "turn": how.turn,
+        "idle": how.idle,
     }
     found = Found(wanted.rules)
     rows = children.stream(_KIND, wanted.root, asked, PATIENCE)

@@ -12,7 +12,7 @@ from agent.retention.policy import Rule, amount_of
 from agent.retention.trash import Entry
 
 AN_HOUR = 3600.0
-"""Seconds; what is younger goes for no reason."""
+"""Seconds: what is younger does not go before its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Ages:
 
 def due(entries: Sequence[Entry], ages: Ages, keep_for: float) -> list[Entry]:
     """Those whose time is over."""
-    return [entry for entry in entries if ages.of.get(entry.id, 0.0) >= max(keep_for, AN_HOUR)]
+    return [entry for entry in entries if ages.of.get(entry.id, 0.0) >= keep_for]
 
 
 def early(

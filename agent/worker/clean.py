@@ -1,9 +1,10 @@
 """One-shot: one pass of the cleaner over a volume: what may go is moved to the trash.
 
-Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move"}. memory:
-a local file, in which is kept what was planned before (agent/retention/looks.py); wants: a
-fingerprint of what this host wants; move: the paths of the rules by which something is moved; what
-others plan is remembered.
+Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move", "turn",
+"idle"}. memory: a local file, in which is kept what was planned before (agent/retention/looks.py);
+wants: a fingerprint of what this host wants; move: the paths of the rules by which something is
+moved; what others plan is remembered; turn: the word that is left at the end (cleaners.py), "" for
+none; idle: whether to run only when nothing else wants the processor.
 
 Rows: {"row": "held"}: another host is at it; {"row": "differing", "hosts"}: they want something
 else, so nothing is moved; those of agent/worker/trashmend.py for what broke off
@@ -21,7 +22,17 @@ from collections.abc import Iterator, Sequence
 from agent.retention import looks
 from agent.retention.looks import Ripe
 from agent.retention.planned import RulePlan
-from agent.worker import channel, hosts, memory, own, trashbin, trashmend, trashmove, whole
+from agent.worker import (
+    channel,
+    cleaners,
+    hosts,
+    memory,
+    own,
+    trashbin,
+    trashmend,
+    trashmove,
+    whole,
+)
 from agent.worker.again import Again
 from agent.worker.descent import GivenUpError
 from agent.worker.survey import Survey, open_root, raise_limit
@@ -34,6 +45,8 @@ _TOLD = 100
 def main() -> int:
     """Answer the one request."""
     request = channel.request()
+    if request["idle"]:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     os.umask(0)
     sys.path.append(str(request["libraries"]))
     raise_limit()
@@ -69,17 +82,29 @@ def _pass(request: Row) -> Iterator[Row]:
     volume.require_whole()
     survey.report(planned)
     ripe = _ripe(request, survey, planned)
+    basis = survey.basis()
     yield {
         "row": "ripe",
         "count": len(ripe),
         "bytes": sum(each.doomed.size or 0 for each in ripe),
         "waiting": sum(len(run.delete) for rule in planned for run in rule.runs) - len(ripe),
     }
-    again = Again(survey.basis())
+    again = Again(basis)
     move = [] if differing else _texts(request["move"])
     for each in ripe:
         if each.rule in move:
             yield _moved(volume, request, again, each)
+    _leave_word(volume, request)
+
+
+def _leave_word(volume: Volume, request: Row) -> None:
+    """Raises GivenUpError."""
+    if not request["turn"]:
+        return
+    try:
+        cleaners.passed(volume.trash, str(request["host"]), str(request["turn"]))
+    except OSError as error:
+        raise GivenUpError("leaving word of the pass", error.errno or errno.EIO) from None
 
 
 def _differing(request: Row, root: int) -> list[str]:
