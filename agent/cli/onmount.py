@@ -1,18 +1,25 @@
 """Which mount a command is about, and whether it is there to be worked on."""
 
+import asyncio
+import contextlib
 import os
 import sys
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.files import load_file
 from agent.config.schema import Config, MountConfig
+from agent.daemon.loop import LOG_DIR
+from agent.daemon.volume import mounted
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
 from agent.model import MountEntry, Verdict
-from agent.system import mountinfo
+from agent.system import booted, mountinfo
+from agent.system.net import ServerRace
+from agent.system.workmount import WorkMounts
 
 WORKED_ON = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
 """Half a volume lists half its files."""
@@ -48,6 +55,22 @@ def find(config_file: Path, name: str | None) -> OnMount:
             "see: gluster-ml-agent status",
         )
     return OnMount(name, mount, layers[-1], config)
+
+
+@contextlib.asynccontextmanager
+async def true_view(runtime_dir: Path, where: OnMount) -> AsyncIterator[MountEntry]:
+    """The volume as it truly is, by a mount of the agent's own, which is there meanwhile.
+
+    For root. Raises AgentError, OSError.
+    """
+    await asyncio.to_thread(runtime_dir.mkdir, mode=0o755, parents=True, exist_ok=True)
+    host = booted.mount_host()
+    try:
+        around = (ServerRace(), LOG_DIR, WorkMounts(host, runtime_dir))
+        async with mounted("by-hand", where.name, where.mount, *around) as entry:
+            yield entry
+    finally:
+        await host.close()
 
 
 def _is_its(mount: MountConfig, top: MountEntry) -> bool:
