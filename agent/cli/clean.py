@@ -16,7 +16,7 @@ from agent.config import durations
 from agent.errors import AgentError
 from agent.health.text import clean as harmless
 from agent.health.text import plural, size
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.retention import trash
 from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
 from agent.retention.declared import policy

@@ -16,13 +16,10 @@ from agent.daemon.volume import mounted
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
-from agent.model import MountEntry, Verdict
+from agent.model.mount import MountEntry
 from agent.system import booted, mountinfo
 from agent.system.net import ServerRace
 from agent.system.workmount import WorkMounts
-
-WORKED_ON = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
-"""Half a volume lists half its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +91,12 @@ def require_verdict(runtime_dir: Path, name: str) -> None:
     except AgentError:
         say(f"no agent runs here, so nobody can say how {name} is; going on")
         return
-    verdict = next((mount.verdict for mount in status.mounts if mount.name == name), None)
-    if verdict is not None and verdict not in WORKED_ON:
+    found = next((mount for mount in status.mounts if mount.name == name), None)
+    if found is not None and not found.complete:
+        part = "" if found.whole else ", with a part of it missing"
         raise AgentError(
             "not-now",
-            f"{name} is {verdict.value}, so nothing was changed",
+            f"{name} is {found.verdict.value}{part}, so nothing was changed",
             f"see: gluster-ml-agent status {name}",
         )
 

@@ -13,9 +13,10 @@ from agent.cli import onmount
 from agent.cli.exits import DONE, FAILED
 from agent.cli.onmount import OnMount, say
 from agent.cli.progress import CounterLine
+from agent.codec import iso
 from agent.errors import AgentError
-from agent.health.text import clean, clock, iso, plural, size
-from agent.model import MountEntry
+from agent.health.text import clean, clock, plural, size
+from agent.model.mount import MountEntry
 from agent.retention import trash
 from agent.retention.policy import KEEP_FOR
 from agent.retention.trash import Entry, Held, Purged, Refused, Removing, Restored, Returned

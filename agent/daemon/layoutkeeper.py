@@ -19,7 +19,8 @@ from agent.layout.apply import Outcome, Pass, turn
 from agent.layout.declared import declared, fingerprint
 from agent.layout.seen import OddNames, Turn
 from agent.layout.turns import Decision, decide
-from agent.model import LayoutState, LayoutStatus, MountEntry
+from agent.model.mount import MountEntry
+from agent.model.status import LayoutState, LayoutStatus
 from agent.mounts.edges import Edges
 from agent.system.mountinfo import layers_at
 from agent.system.workmount import WorkMounts

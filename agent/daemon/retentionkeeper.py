@@ -13,7 +13,8 @@ from agent.daemon.rounds import Rhythm, about
 from agent.daemon.volume import Volume
 from agent.events import Event
 from agent.health.text import plural, size
-from agent.model import MountEntry, RetentionState, RetentionStatus, Verdict
+from agent.model.mount import MountEntry
+from agent.model.status import RetentionState, RetentionStatus
 from agent.mounts.edges import Edges
 from agent.retention import due, passes, trash
 from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, clean
@@ -35,8 +36,6 @@ TOLD = 100
 """Problems that are told of one pass."""
 NAMED = 10
 """Checkpoints that one journal entry names."""
-
-_VERDICTS = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def retentions(means: Means) -> PerMount[Subject]:
     return PerMount(
         means.edges,
         make,
-        allows=lambda status: status.verdict in _VERDICTS,
+        allows=lambda status: status.complete,
         gone=lambda name: means.told(name, None),
     )
 
@@ -146,7 +145,7 @@ class RetentionKeeper:
         gone = self._due(found)
         left = [each for each in found.entries if each not in gone]
         self._status = replace(
-            self._status, trash=len(left), trash_size=sum(each.size or 0 for each in left)
+            self._status, trash=len(left), trash_bytes=sum(each.size or 0 for each in left)
         )
         if self._subject.mode != "enforce" or not gone:
             return False
@@ -194,7 +193,7 @@ class RetentionKeeper:
             rules=rules,
             threads=THREADS,
             with_space=True,
-            in_trash=self._status.trash_size,
+            in_trash=self._status.trash_bytes,
         )
         enforce = self._subject.mode == "enforce"
         how = Pass(
@@ -237,7 +236,7 @@ class RetentionKeeper:
     def _planned(self, found: Surveyed) -> None:
         doomed = [each for rule in found.rules for run in rule.runs for each in run.delete]
         total = sum(each.size or 0 for each in doomed)
-        self._status = replace(self._status, planned=len(doomed), planned_size=total)
+        self._status = replace(self._status, planned=len(doomed), planned_bytes=total)
         self.tell()
         plan = (len(doomed), total)
         if self._subject.mode == "report" and doomed and plan != self._said_plan:
@@ -264,9 +263,9 @@ class RetentionKeeper:
         self._status = replace(
             self._status,
             moved=self._status.moved + len(moved),
-            moved_size=self._status.moved_size + total,
+            moved_bytes=self._status.moved_bytes + total,
             trash=self._status.trash + len(moved),
-            trash_size=self._status.trash_size + total,
+            trash_bytes=self._status.trash_bytes + total,
         )
         keep_for = durations.text(self._policy.keep_for)
         names = _some([f"{each.path} ({'; '.join(each.reasons)})" for each in moved])

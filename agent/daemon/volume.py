@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.mounts import clientlog
 from agent.mounts.edges import Edges
 from agent.mounts.options import render

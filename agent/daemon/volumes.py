@@ -12,7 +12,7 @@ from agent.daemon.reporting import Reporting
 from agent.errors import AgentError
 from agent.events import Event
 from agent.identities.bookmark import Bookmarks
-from agent.model import MountStatus
+from agent.model.status import MountStatus
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 

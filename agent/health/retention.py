@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agent.health.text import plural, size
-from agent.model import RetentionState, RetentionStatus
+from agent.model.status import RetentionState, RetentionStatus
 
 SHOWN = 5
 """Problems that `status` shows; status.json has them all."""
@@ -14,14 +14,14 @@ def lines(found: RetentionStatus) -> Iterator[tuple[str, str]]:
     yield "retention", f"{_state(found)}, mode is {found.mode}"
     if found.trash:
         count = plural(found.trash, "entry", "entries")
-        yield "trash", f"{count} ({size(found.trash_size)})"
+        yield "trash", f"{count} ({size(found.trash_bytes)})"
     yield from (("", line) for line in found.problems[:SHOWN])
     if len(found.problems) > SHOWN:
         yield "", f"and {len(found.problems) - SHOWN} more"
 
 
 def _state(found: RetentionStatus) -> str:
-    planned = f"{plural(found.planned, 'checkpoint')} may go ({size(found.planned_size)})"
+    planned = f"{plural(found.planned, 'checkpoint')} may go ({size(found.planned_bytes)})"
     if found.waiting:
         planned += f", {found.waiting} after a second look"
     match found.state:

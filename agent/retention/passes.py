@@ -5,8 +5,8 @@ import json
 from pathlib import Path
 
 from agent.config.schema import Config, MountConfig
+from agent.files import replace_file
 from agent.retention.due import Ages
-from agent.system.files import replace_file
 
 
 def memory_file(state_dir: Path, mount: MountConfig) -> Path:

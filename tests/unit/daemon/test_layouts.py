@@ -13,7 +13,9 @@ from agent.config.schema import Config, MountConfig
 from agent.daemon import layoutkeeper
 from agent.errors import MountFailed
 from agent.events import Event
-from agent.model import LayoutState, LayoutStatus, MountEntry, Verdict
+from agent.model.mount import MountEntry
+from agent.model.status import LayoutState, LayoutStatus
+from agent.model.verdict import Verdict
 from agent.system.children import Answer
 from agent.system.workmount import WorkMounts
 from tests.unit.health.samples import HEALTHY
@@ -99,6 +101,13 @@ def play(tmp_path: Path, body: Callable[[Played], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
+async def looked_after(played: Played) -> None:
+    """Once a first pass over a healthy mount's layout has found all as declared."""
+    played.judge(Verdict.HEALTHY)
+    played.apply(with_layout())
+    await until(lambda: played.state() is LayoutState.APPLIED, "all is as declared")
+
+
 def with_layout(**keys: Any) -> Config:
     settings: MountConfig = config(layout=LAYOUT, **keys)
     return Config(mounts={"a": settings})
@@ -159,9 +168,7 @@ def test_what_is_made_and_found_is_told_once(tmp_path: Path) -> None:
 
 def test_a_change_of_something_else_does_not_disturb(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "it is looked after")
+        await looked_after(played)
         other = config(path="/mnt/b")
         played.apply(Config(mounts={**with_layout().mounts, "b": other}))
         await asyncio.sleep(0.05)
@@ -205,9 +212,7 @@ def test_a_lock_that_another_host_has_is_waited_for(
             return [seen(each["path"], **missing) for each in request["directories"]]
 
         played.answers = answers
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "the other host did it")
+        await looked_after(played)
         assert played.asked == ["look", "act", "look", "act", "look"]
         assert len(played.mounts) == 1
         assert played.messages(Event.LAYOUT_FINDING) == []
@@ -231,15 +236,14 @@ def test_a_verdict_that_turns_bad_stops_it(tmp_path: Path) -> None:
     play(tmp_path, body)
 
 
-def routine(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(name="often")
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A routine pass is due every moment."""
     monkeypatch.setattr(layoutkeeper, "EVERY", 0.05)
 
 
-def test_a_routine_pass_is_made_and_word_of_it_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routine(monkeypatch)
-
+@pytest.mark.usefixtures("often")
+def test_a_routine_pass_is_made_and_word_of_it_left(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
         played.judge(Verdict.HEALTHY)
@@ -250,16 +254,11 @@ def test_a_routine_pass_is_made_and_word_of_it_left(
     play(tmp_path, body)
 
 
-def test_a_routine_pass_is_left_to_the_host_that_made_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routine(monkeypatch)
-
+@pytest.mark.usefixtures("often")
+def test_a_routine_pass_is_left_to_the_host_that_made_it(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "the first pass is ours")
+        await looked_after(played)
         passes = len(played.asked)
         for number in range(8):
             await asyncio.sleep(0.03)
@@ -270,16 +269,11 @@ def test_a_routine_pass_is_left_to_the_host_that_made_it(
     play(tmp_path, body)
 
 
-def test_a_host_with_another_layout_is_told_of_and_not_fought(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routine(monkeypatch)
-
+@pytest.mark.usefixtures("often")
+def test_a_host_with_another_layout_is_told_of_and_not_fought(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "the first pass is ours")
+        await looked_after(played)
         played.word = {"turn": "theirs", "layout": "another"}
         await until(lambda: played.state() is LayoutState.FINDINGS, "it is told")
         (finding,) = played.messages(Event.LAYOUT_FINDING)
