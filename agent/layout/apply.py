@@ -3,18 +3,20 @@
 import errno
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
+from agent.codec import encode
 from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
+from agent.errors import ChildGone
 from agent.layout import acl
 from agent.layout.acl import Acl
 from agent.layout.declared import Declared, Names, declared, run_directories
 from agent.layout.names import pattern
 from agent.layout.plan import Action, Make, Mend, Plan, failure_words, odd_names, plan, shortfall
 from agent.layout.seen import Done, Failure, OddNames, Row, Seen, Turn, row
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system.children import Children
 
 DEADLINE = 60.0
@@ -154,7 +156,7 @@ async def turn(children: Children, entry: MountEntry, take: Turn | None = None) 
     To ask, any mount will do: what is known late there costs a pass at most. Raises ChildGone,
     Busy, OSError.
     """
-    request: dict[str, object] = {"do": "turn", "take": None if take is None else asdict(take)}
+    request: dict[str, object] = {"do": "turn", "take": None if take is None else encode(take)}
     for found in await ask(children, entry, request):
         if isinstance(found, Turn | Failure):
             return found
@@ -166,7 +168,10 @@ async def ask(children: Children, entry: MountEntry, request: dict[str, object])
     whole = {**request, "path": entry.path, "device": list(entry.device)}
     answer = await children.run_once(_KIND, entry.path, whole, DEADLINE)
     late = [] if answer.done else [Failure("waiting for the volume", errno.ETIMEDOUT)]
-    return [*map(row, answer.rows), *late]
+    try:
+        return [*map(row, answer.rows), *late]
+    except ValueError as error:
+        raise ChildGone(f"the layout worker's answer is wrong: {error}") from error
 
 
 def _asked(want: Declared) -> dict[str, object]:

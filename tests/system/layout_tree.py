@@ -15,7 +15,7 @@ from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
 from agent.layout.apply import Outcome, Pass
 from agent.layout.seen import OddNames
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system.children import Answer, Children
 from agent.worker import layout
 

@@ -14,7 +14,7 @@ import pytest
 
 from agent.config.layout_schema import LayoutConfig
 from agent.layout.apply import Outcome, Pass
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import mountinfo, mounttable
 from agent.system.children import Children
 from tests.system.layout_tree import (
