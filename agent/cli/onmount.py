@@ -1,18 +1,25 @@
 """Which mount a command is about, and whether it is there to be worked on."""
 
+import asyncio
+import contextlib
 import os
 import sys
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.files import load_file
 from agent.config.schema import Config, MountConfig
+from agent.daemon.loop import LOG_DIR
+from agent.daemon.volume import mounted
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
 from agent.model.mount import MountEntry
-from agent.system import mountinfo, mounttable
+from agent.system import booted, mountinfo
+from agent.system.net import ServerRace
+from agent.system.workmount import WorkMounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +34,7 @@ class OnMount:
 
 def find(config_file: Path, name: str | None) -> OnMount:
     """The named mount of the file, or the only one. Raises AgentError."""
-    table = mounttable.read()
+    table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
     config = load_file(str(config_file), mount_table=table).config
     if name is None and len(config.mounts) == 1:
         (name,) = config.mounts
@@ -45,6 +52,22 @@ def find(config_file: Path, name: str | None) -> OnMount:
             "see: gluster-ml-agent status",
         )
     return OnMount(name, mount, layers[-1], config)
+
+
+@contextlib.asynccontextmanager
+async def true_view(runtime_dir: Path, where: OnMount) -> AsyncIterator[MountEntry]:
+    """The volume as it truly is, by a mount of the agent's own, which is there meanwhile.
+
+    For root. Raises AgentError, OSError.
+    """
+    await asyncio.to_thread(runtime_dir.mkdir, mode=0o755, parents=True, exist_ok=True)
+    host = booted.mount_host()
+    try:
+        around = (ServerRace(), LOG_DIR, WorkMounts(host, runtime_dir))
+        async with mounted("by-hand", where.name, where.mount, *around) as entry:
+            yield entry
+    finally:
+        await host.close()
 
 
 def _is_its(mount: MountConfig, top: MountEntry) -> bool:
@@ -68,12 +91,12 @@ def require_verdict(runtime_dir: Path, name: str) -> None:
     except AgentError:
         say(f"no agent runs here, so nobody can say how {name} is; going on")
         return
-    known = next((mount for mount in status.mounts if mount.name == name), None)
-    if known is not None and not known.complete:
-        half = "" if known.whole else ", and not all of the volume is up: half of it lists half"
+    found = next((mount for mount in status.mounts if mount.name == name), None)
+    if found is not None and not found.complete:
+        part = "" if found.whole else ", with a part of it missing"
         raise AgentError(
             "not-now",
-            f"{name} is {known.verdict.value}{half}; so nothing was changed",
+            f"{name} is {found.verdict.value}{part}, so nothing was changed",
             f"see: gluster-ml-agent status {name}",
         )
 

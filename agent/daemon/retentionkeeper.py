@@ -96,9 +96,9 @@ class RetentionKeeper:
 
     def __init__(self, subject: Subject, volume: Volume, means: Means) -> None:
         self.title = f"cleaning the volume of {volume.name}"
-        self.rhythm = Rhythm(retry=RETRY, most=MOST, first=SOON)
         assert subject.mount.retention is not None  # noqa: S101  subjects() takes no others
         self._policy = policy(subject.mount.retention)
+        self.rhythm = Rhythm(retry=RETRY, most=MOST, first=min(SOON, self._policy.every))
         self._subject = subject
         self._volume = volume
         self._means = means
@@ -121,7 +121,8 @@ class RetentionKeeper:
             state, host = RetentionState.ELSEWHERE, self._seen.word.host
             self._status = replace(self._status, state=state, host=host, problems=())
             return about(self._policy.every, self._edges.jitter())
-        self._status = replace(self._status, state=RetentionState.LOOKING, host="", problems=())
+        state = RetentionState.LOOKING
+        self._status = replace(self._status, state=state, host="", problems=())
         self.tell()
         try:
             async with self._volume.mounted("retention") as entry:

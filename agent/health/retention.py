@@ -21,7 +21,8 @@ def lines(found: RetentionStatus) -> Iterator[tuple[str, str]]:
 
 
 def _state(found: RetentionStatus) -> str:
-    planned = f"{found.kept} kept, {found.planned} may go ({size(found.planned_bytes)})"
+    kept = plural(found.kept, "checkpoint")
+    planned = f"{kept} kept, {found.planned} may go ({size(found.planned_bytes)})"
     if found.waiting:
         planned += f", {found.waiting} after a second look"
     match found.state:

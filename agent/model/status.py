@@ -78,11 +78,11 @@ class RetentionState(StrEnum):
 class RetentionStatus:
     """What is told of a mount's retention. mode: report or enforce.
 
-    kept, planned, planned_bytes: checkpoints that stay, and that the rules let go, with their bytes
-    as far as known; waiting: of the latter, for their second look. moved, moved_bytes, purged:
-    since the agent started. trash, trash_bytes: entries in the trash. ended: when a pass last came
-    to its end. host: who cleans, "" for this one. problems: what could not be done, or why the pass
-    failed.
+    kept: checkpoints that stay; planned, planned_bytes: that the rules let go, and their bytes as
+    far as known; waiting: of these, for their second look. moved, moved_bytes, purged: since the
+    agent started. trash, trash_bytes: entries in the trash. ended: when a pass last came to its
+    end. host: who cleans, "" for this one. problems: what could not be done or judged, or why the
+    pass failed.
     """
 
     state: RetentionState

@@ -68,11 +68,11 @@ def _pass(request: Row) -> Iterator[Row]:
     except OSError as error:
         raise GivenUpError("opening the volume's root", error.errno or errno.EIO) from None
     volume = Volume(root.descriptor, request["device"], -1)
+    volume.require_whole()
     volume.trash = trashbin.open_bin(root.descriptor, make=True)
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
         return
-    volume.require_whole()
     differing = _differing(request, root.descriptor)
     if differing:
         yield {"row": "differing", "hosts": differing[:_TOLD]}

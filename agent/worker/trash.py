@@ -76,10 +76,10 @@ def _restored(volume: Volume, id_: str) -> Row:
 def _purged(volume: Volume, request: Row, messages: Iterator[Row]) -> Iterator[Row]:
     pace = Pace(float(str(request["rest"])))
     threading.Thread(target=_follow, args=(messages, pace), daemon=True).start()
+    volume.require_whole()
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
         return
-    volume.require_whole()
     yield from trashmend.mend(volume)
     wanted = request["entries"]
     if not isinstance(wanted, dict):

@@ -199,7 +199,7 @@ def put_back(run: int, entry: int, names: list[str]) -> dict[str, str]:
     for name in names:
         for new in [name, *(f"{name}.restored-{n}" for n in range(1, RESTORED + 1))]:
             try:
-                noreplace.rename(entry, name, run, new)
+                noreplace.rename(entry, name, run, new, true_view=True)
             except FileExistsError:
                 continue
             except OSError:  # not there; or the run is gone

@@ -28,7 +28,7 @@ class Two:
         self._descriptors = [os.open(path, os.O_PATH) for path in (self.source, self.target)]
 
     def rename(self) -> None:
-        noreplace.rename(self._descriptors[0], "old", self._descriptors[1], "new")
+        noreplace.rename(self._descriptors[0], "old", self._descriptors[1], "new", true_view=True)
 
     def is_free(self) -> bool:
         return noreplace.is_free(self._descriptors[0], "old", self._descriptors[1], "new")

@@ -29,6 +29,7 @@ EVENTS = frozenset(["open", *(f"os.{name}" for name in CALLS)])
 def flags(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "as on GlusterFS":
         monkeypatch.setattr(noreplace, "_RENAME_NOREPLACE", 1 << 20)
+        monkeypatch.setattr(noreplace, "_SETTLED", 0.0)  # a local file system has no such caches
 
 
 def killed_before(step: int, work: Callable[[], object]) -> bool:
