@@ -62,13 +62,12 @@ def restored(agent: Agent, path: str) -> bool:
 
 @pytest.fixture
 def mounted(standing: Volume, client: Client) -> Iterator[Client]:
-    """A client with the agents' volume, on which there is a run."""
+    """A client with the volume, on which there is a run; its agent adopts the mount."""
     client.mount(f"node1:/{standing.name}", M, ["entry-timeout=0", "attribute-timeout=0"])
     client.run(["sh", "-c", MAKE], timeout=60)
-    client.unmount(M)
     yield client
-    client.mount(f"node1:/{standing.name}", M, ["entry-timeout=0", "attribute-timeout=0"])
-    client.run(["rm", "-rf", f"{M}/runs", f"{M}/.gluster-ml/trash", f"{M}/.gluster-ml/hosts"])
+    ours = [f"{M}/.gluster-ml/{each}" for each in ("trash", "hosts")]
+    client.run(["rm", "-rf", f"{M}/runs", *ours], timeout=60)
     client.release()
 
 
@@ -141,7 +140,7 @@ def test_a_host_with_another_file_keeps_all_from_deleting(
         stale.start()
         until(lambda: part(stale).get("state") in ("done", "elsewhere"), 120, "it was there")
         stale.stop()
-        left = steps(mounted_view(mounted, standing))
+        left = steps(mounted)
         first.configure(retention(standing, "enforce", last=3))
         first.start()
         found = first.await_log("retention-left")
@@ -153,9 +152,3 @@ def test_a_host_with_another_file_keeps_all_from_deleting(
             agent.stop()
         other.release()
         cluster.remove(other)
-
-
-def mounted_view(client: Client, volume: Volume) -> Client:
-    """The client with the volume mounted by hand, where no agent runs yet."""
-    client.mount(f"node1:/{volume.name}", M, ["entry-timeout=0", "attribute-timeout=0"])
-    return client

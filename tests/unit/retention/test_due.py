@@ -49,9 +49,9 @@ def test_no_clock_that_can_be_set_makes_anything_older() -> None:
     assert due([old], ages.now([old], "boot", 1e9 + 3 * DAY), 3 * DAY) == [old]
 
 
-def test_nothing_goes_before_an_hour() -> None:
+def test_nothing_goes_early_before_an_hour() -> None:
     ages = Ages("boot", 0.0, {"a": AN_HOUR - 1})
-    assert due([A], ages, 1.0) == []
+    assert due([A], ages, AN_HOUR) == []
     assert early([A], ages, [rule(50, 60)], total=1000, free=0) == []
 
 
