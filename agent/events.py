@@ -5,8 +5,9 @@ together. Words and message ids are part of the contract: once released they are
 """
 
 from enum import Enum, IntEnum
+from typing import Protocol
 
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 
 class Priority(IntEnum):
@@ -81,3 +82,22 @@ def priority_of(event: Event, verdict: Verdict | None) -> Priority:
     if event is not Event.VERDICT or verdict is None:
         return event.priority
     return (Priority.NOTICE, Priority.WARNING, Priority.ERROR)[verdict.exit_code]
+
+
+class Emitter(Protocol):
+    """Who takes journal entries."""
+
+    def emit(
+        self,
+        event: Event,
+        message: str,
+        *,
+        mount: str | None = None,
+        verdict: Verdict | None = None,
+        error: BaseException | None = None,
+        **fields: object,
+    ) -> None:
+        """One entry. mount: whose it is; fields: more of the native ones, GLUSTER_ML_<NAME>.
+
+        error: its traceback goes into a field of its own, never into the message.
+        """

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agent.model import UNKNOWN, Verdict
+from agent.model.verdict import UNKNOWN, Verdict
 
 VALID, INVALID = 0, 1
 """Of `check`."""

@@ -12,16 +12,16 @@ from agent.health import advice, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
-from agent.model import (
+from agent.model.mount import ProcessId
+from agent.model.status import (
     AgentStatus,
     ConfigStatus,
     IdentitiesStatus,
     LayoutStatus,
     MountStatus,
-    ProcessId,
     RemapStatus,
-    Verdict,
 )
+from agent.model.verdict import Verdict
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -158,7 +158,6 @@ class Reporting:
             path=status.path,
             volume=status.volume,
             verdict=status.verdict,
-            observed=status.observed,
             hung_policy=config.recovery.hung if config else "report",
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,

@@ -1,37 +1,26 @@
 """One pass over a mount's layout: look, decide, act, and look again at what others changed."""
 
 import errno
-import hashlib
-import json
+from asyncio import CancelledError
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
-from agent.layout import acl
-from agent.layout.acl import Acl
-from agent.layout.declared import Declared, Names, declared, run_directories
+from agent.errors import ChildGone
+from agent.layout.declared import Names, declared, run_directories
 from agent.layout.names import pattern
 from agent.layout.plan import Action, Make, Mend, Plan, failure_words, odd_names, plan, shortfall
-from agent.layout.seen import Done, Failure, OddNames, Row, Seen, Turn, row
-from agent.model import MountEntry
+from agent.layout.requests import Order, ask, asked, order, portions
+from agent.layout.seen import Done, Failure, OddNames, Row, Seen
+from agent.model.mount import MountEntry
 from agent.system.children import Children
 
-PATIENCE = 60.0
-"""Seconds from one row of the worker's to the next."""
-PORTION = 200
-"""Directories in one request; before each that changes something the verdict is asked."""
-WEIGHT = 256 * 1024
-"""Bytes of one request, which is one line on the channel: an ACL alone may have 128 KiB there."""
 ROUNDS = 4
 """Looks in one pass: what others change meanwhile is looked at again, not for ever."""
-
-_KIND = "layout"
-
-Order = dict[str, object]
 
 
 @dataclass(slots=True)
@@ -122,9 +111,9 @@ class Pass:
         return plan(untried, seen, self._names, repair=self._layout.repair)
 
     def _requests(self, outcome: Outcome) -> Iterator[Order]:
-        for portion in _portions(map(_asked, self._declared)):
+        for portion in portions(map(asked, self._declared)):
             yield {"do": "look", "directories": portion, "names": []}
-        for portion in _portions(self._listings(outcome)):
+        for portion in portions(self._listings(outcome)):
             yield {"do": "look", "directories": [], "names": portion}
 
     def _listings(self, outcome: Outcome) -> list[Order]:
@@ -139,7 +128,7 @@ class Pass:
     async def _act(self, actions: tuple[Action, ...], outcome: Outcome) -> bool:
         """Do what was decided; False where the pass is over."""
         by_path = {action.want.path: action for action in actions}
-        for portion in _portions(map(_order, actions)):
+        for portion in portions(map(order, actions)):
             if not self._allowed():
                 outcome.failed = "the verdict on the mount does not allow it any more"
                 return False
@@ -157,7 +146,7 @@ class Pass:
     async def _carry_out(
         self, orders: list[Order], by_path: dict[str, Action], outcome: Outcome
     ) -> Failure | None:
-        waiting = deque(by_path[str(order["path"])] for order in orders)
+        waiting = deque(by_path[str(each["path"])] for each in orders)
         try:
             async with aclosing(self._ask({"do": "act", "actions": orders})) as rows:
                 async for done in rows:
@@ -167,7 +156,7 @@ class Pass:
                         return done
                     if isinstance(done, Done):
                         self._did(waiting.popleft(), done, outcome)
-        except BaseException:
+        except (ChildGone, CancelledError):
             self._broke_off(waiting)
             raise
         return None
@@ -189,72 +178,3 @@ class Pass:
 
     def _ask(self, request: Order) -> AsyncGenerator[Row, None]:
         return ask(self._children, self._entry, request)
-
-
-async def turn(children: Children, entry: MountEntry, take: Turn | None = None) -> Turn | Failure:
-    """Word of the last pass on a mounted volume; take: leave this first.
-
-    To ask, any mount will do: what is known late there costs a pass at most. Raises ChildGone,
-    Busy, OSError.
-    """
-    request: Order = {"do": "turn", "take": None if take is None else asdict(take)}
-    async with aclosing(ask(children, entry, request)) as rows:
-        async for found in rows:
-            if isinstance(found, Turn | Failure):
-                return found
-    return Turn()
-
-
-async def ask(children: Children, entry: MountEntry, request: Order) -> AsyncGenerator[Row, None]:
-    """Have a worker do it on that mount; rows as they come. Raises ChildGone, Busy, OSError."""
-    whole = {**request, "path": entry.path, "device": list(entry.device)}
-    try:
-        async with aclosing(children.stream(_KIND, entry.path, whole, PATIENCE)) as values:
-            async for value in values:
-                yield row(value)
-    except TimeoutError:
-        yield Failure("waiting for the volume", errno.ETIMEDOUT)
-
-
-def _asked(want: Declared) -> Order:
-    return {
-        "path": want.path,
-        "uid": want.uid,
-        "gid": want.gid,
-        "mode": want.mode,
-        "access": _hex(want.access),
-        "default": _hex(want.default),
-        "mark": _mark_name(want.path),
-    }
-
-
-def _order(action: Action) -> Order:
-    """The same for an action, with what it must still be like, if it was there."""
-    seen, made = None, True
-    if isinstance(action, Mend):
-        found, made = action.seen, action.made
-        seen = [found.inode, found.uid, found.gid, found.mode]
-    return {**_asked(action.want), "seen": seen, "made": made}
-
-
-def _hex(value: Acl | None) -> str | None:
-    return None if value is None else acl.encode(value).hex()
-
-
-def _mark_name(path: str) -> str:
-    """A path may be longer than a file name can be."""
-    return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-def _portions(orders: Iterable[Order]) -> Iterator[list[Order]]:
-    portion: list[Order] = []
-    weight = 0
-    for order in orders:
-        more = len(json.dumps(order))
-        if portion and (len(portion) == PORTION or weight + more > WEIGHT):
-            yield portion
-            portion, weight = [], 0
-        portion.append(order)
-        weight += more
-    if portion:
-        yield portion

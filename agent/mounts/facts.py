@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from agent.model import Client, MountEntry, Obstacle, Verdict
+from agent.model.mount import Client, MountEntry, Obstacle
+from agent.model.verdict import Verdict
 from agent.protocol import ProbeReply, Step
 from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 

@@ -8,7 +8,7 @@ change the verdict calls `wake`.
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from agent.model import Client, ClientState, MountEntry, Space
+from agent.model.mount import Client, ClientState, MountEntry, Space
 from agent.mounts.clientwatch import ClientWatch
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.facts import (

@@ -6,7 +6,8 @@ signs was measured; docs/gluster-facts.md has the table.
 
 import errno
 
-from agent.model import ClientState, MountEntry, Verdict
+from agent.model.mount import ClientState, MountEntry
+from agent.model.verdict import Verdict
 from agent.mounts.facts import (
     CONFIRM_DEATH,
     RECONFIRM_DEATH,

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import agent
 from agent.errors import ChildGone
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.protocol import MAX_LINE
 from agent.system import proc
 

@@ -16,7 +16,7 @@ from agent.config.layout_schema import LayoutConfig
 from agent.layout.apply import Outcome, Pass
 from agent.layout.plan import Mend
 from agent.layout.seen import OddNames
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system.children import Children
 from agent.worker import layout
 

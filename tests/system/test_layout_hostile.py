@@ -17,7 +17,7 @@ from agent.config.layout_schema import LayoutConfig
 from agent.layout import acl
 from agent.layout.apply import Outcome, Pass
 from agent.layout.seen import OddNames
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import mountinfo, mounttable
 from agent.system.children import Children
 from tests.system.layout_tree import (

@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import pytest
 
-from agent.model import ClientState, Holder
+from agent.model.mount import ClientState, Holder
 from agent.protocol import ProbeReply, ProbeRequest, Step, decode_probe_reply, encode
-from agent.system import mountinfo, mounttable, proc
+from agent.system import mountinfo, mounttable, mountwatch, proc
 from agent.system.children import Children
 from agent.system.workers import Guard, GuardState, Holders, Workers
 from agent.worker import own, roundtrip
@@ -394,7 +394,7 @@ def test_a_mount_without_a_client_has_none(volume: Path) -> None:
 def test_the_mount_table_tells_of_changes(tmp_path: Path) -> None:
     async def body() -> None:
         changed = asyncio.Event()
-        watch = mounttable.MountWatch(changed.set)
+        watch = mountwatch.MountWatch(changed.set)
         try:
             for round_number in range(20):
                 changed.clear()

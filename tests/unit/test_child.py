@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ChildGone
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.protocol import ProbeRequest, decode_probe_reply, encode
 from agent.system import proc
 from agent.system.child import Child

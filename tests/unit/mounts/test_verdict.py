@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import (
-    Client,
-    ClientState,
-    MountEntry,
-    Obstacle,
-    ObstacleKind,
-    ProcessId,
-    Verdict,
-)
+from agent.model.mount import Client, ClientState, MountEntry, Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 from agent.mounts.facts import Facts, ProbeSeen, Wanted, hung_after
 from agent.mounts.verdict import decide
 from agent.protocol import GraphView, ProbeReply, Step

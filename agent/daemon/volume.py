@@ -1,0 +1,44 @@
+"""A mount's volume, for the agent's own work on it: as it truly is, by a mount of its own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from agent.config.schema import MountConfig
+from agent.events import Event
+from agent.model.mount import MountEntry
+from agent.mounts import clientlog
+from agent.mounts.edges import Edges
+from agent.mounts.options import render
+from agent.mounts.servers import order
+from agent.system.workmount import WorkMounts, true_view
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """What a mount leads to. name: the mount's, in the file."""
+
+    name: str
+    mount: MountConfig
+    edges: Edges
+    work: WorkMounts
+
+    @asynccontextmanager
+    async def mounted(self, what: str) -> AsyncIterator[MountEntry]:
+        """For as long as the body runs. what: the work, for the names of path and log.
+
+        Raises AgentError, OSError.
+        """
+        mount = self.mount
+        contacts = await self.edges.servers.race(mount.servers, mount.port)
+        view = mount.model_copy(update={"options": true_view(mount.volume_name, mount.options)})
+        log = clientlog.choose(self.edges.log_dir, f"{self.name}.{what}", mount)
+        source, options = render(view, order(mount.servers, contacts), log.option)
+        async with self.work.mounted(f"{what}-{self.name}", source, options) as entry:
+            yield entry
+
+    def emit(self, event: Event, message: str, **fields: Any) -> None:
+        """One journal entry about it. fields: as of Reporter."""
+        text = f"{self.mount.path}: {message}"
+        self.edges.report.emit(event, text, mount=self.name, **fields)
