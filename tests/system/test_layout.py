@@ -519,3 +519,17 @@ def test_a_hung_work_mount_is_taken_away_and_hurts_nobody(
         assert quick_agent.verdict() == "healthy"
         assert {entry.verdict for entry in quick_agent.entries("verdict")} == {"healthy"}
     let_go(held)
+
+
+def test_without_the_option_acl_directories_are_made_all_the_same(
+    work: Client, volume: Volume
+) -> None:
+    """Also below a directory with a default ACL that another mount gave it."""
+    bare = "/mnt/bare"
+    work.mount(f"node1:/{volume.name}", bare, [*TIMEOUTS[1:], uncached(volume)])
+    assert drive(work, "pass", json.dumps(LAYOUT))["failed"] == ""
+    inside = {"directories": {"cache/plain": {}, "plain": {}}}
+    told = drive(work, "pass", json.dumps(inside), path=bare)
+    assert (told["made"], told["findings"], told["failed"]) == (["cache/plain", "plain"], [], "")
+    tree = drive(work, "tree")
+    assert [tree[path][:3] for path in ("cache/plain", "plain")] == [[0, 0, "0755"]] * 2
