@@ -528,7 +528,7 @@ def test_without_the_option_acl_directories_are_made_all_the_same(
     bare = "/mnt/bare"
     work.mount(f"node1:/{volume.name}", bare, [*TIMEOUTS[1:], uncached(volume)])
     assert drive(work, "pass", json.dumps(LAYOUT))["failed"] == ""
-    inside = {"directories": {"cache/plain": {}, "plain": {}}}
+    inside: dict[str, Any] = {"directories": {"cache/plain": {}, "plain": {}}}
     told = drive(work, "pass", json.dumps(inside), path=bare)
     assert (told["made"], told["findings"], told["failed"]) == (["cache/plain", "plain"], [], "")
     tree = drive(work, "tree")
