@@ -41,7 +41,7 @@ class Step:
 
     @property
     def denied(self) -> bool:
-        """Root may not do this: the volume squashes root."""
+        """The agent may not do this, as where the volume squashes root."""
         return self.errno in (errno.EACCES, errno.EPERM)
 
     def __str__(self) -> str:

@@ -109,6 +109,7 @@ class Daemon:
             jitter=random.random,
             write_name=whoami.write_name(self._state_dir),
             log_dir=LOG_DIR,
+            user=os.geteuid(),
         )
 
     async def _begin(self) -> None:

@@ -92,6 +92,8 @@ class Failure:
 class Done:
     """What became of an action: ok, or changed meanwhile (look again), or failed with errno.
 
+    half: it failed when something of the directory may have been changed already.
+
     uid, gid, mode: what the directory has now.
     """
 

@@ -34,7 +34,7 @@ class Edges:
     """The host's edges and the clocks (seconds) that all keepers share.
 
     jitter: draws from 0 to 1. write_name: the file that this agent's write probes create. log_dir:
-    where the clients log, a file a mount; made when it is needed.
+    where the clients log, a file a mount; made when it is needed. user: whose process the agent is.
     """
 
     host: MountHost
@@ -49,6 +49,7 @@ class Edges:
     jitter: Callable[[], float]
     write_name: str
     log_dir: Path
+    user: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ class Facts:
     else made. attempt_error: why the last attempt to mount failed. servers_reachable: any volfile
     server answers on its port. obstacles: what kept the last attempt from it, or, where something
     is mounted, what would keep the next. guarded: the bare directory refuses writes.
-    leaving: the volume that lies on top, where that is the agent's own mount of before.
+    leaving: the volume that lies on top, where that is the agent's own mount of before. user: whose
+    process the agent is, by number.
     """
 
     layers: tuple[MountEntry, ...]
@@ -82,6 +83,7 @@ class Facts:
     guarded: bool = False
     leaving: str = ""
     paused: bool = False
+    user: int = 0
 
     @property
     def top(self) -> MountEntry | None:

@@ -76,6 +76,7 @@ class Observer:
             servers_reachable=self._servers.reachable,
             servers_detail=self._servers.detail,
             obstacles=self._servers.obstacles,
+            user=self._edges.user,
         )
 
     def next_look(self, now: float) -> float:

@@ -70,7 +70,7 @@ class Children:
         done = False
         try:
             async with asyncio.timeout(deadline):
-                child.send(json.dumps(request).encode() + b"\n")
+                await child.deliver(json.dumps(request).encode() + b"\n")
                 while not (row := _row(await child.next_line())).get("done"):
                     rows.append(row)
                 done = True
@@ -92,7 +92,8 @@ class Children:
         """
         child = self.spawn(kind, mount)
         try:
-            child.send(json.dumps(request).encode() + b"\n")
+            async with asyncio.timeout(patience):
+                await child.deliver(json.dumps(request).encode() + b"\n")
             while True:
                 async with asyncio.timeout(patience):
                     row = _row(await child.next_line())

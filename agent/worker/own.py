@@ -108,8 +108,13 @@ def write(where: int, name: str, value: dict[str, object], mode: int = 0o600) ->
 
 
 def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool) -> int | None:
-    """A directory of root's on the same device; None where it is missing and not to be made."""
+    """A directory of root's on the same device; None where it is missing and not to be made.
+
+    Where root is squashed and others may write, what root makes is another's: it is taken away
+    again, or it would be in the way once root is root.
+    """
     doing = f"open {shown}"
+    made = False
     try:
         try:
             descriptor = os.open(name, flags, dir_fd=parent)
@@ -119,10 +124,15 @@ def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: boo
             doing = f"make {shown}"
             with contextlib.suppress(FileExistsError):  # another host may be making it right now
                 os.mkdir(name, mode, dir_fd=parent)
+                made = True
             descriptor = os.open(name, flags, dir_fd=parent)
         found = os.fstat(descriptor)
         if found.st_dev != os.fstat(parent).st_dev or found.st_uid != 0:
             os.close(descriptor)
+            if made:
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=parent)
+                raise PermissionError(errno.EACCES, "squashed")
             doing = f"use {shown}, which is not root's own directory on the volume,"
             raise PermissionError(errno.EPERM, "not ours")
     except OSError as error:

@@ -18,6 +18,7 @@ from agent.protocol import ProbeReply, ProbeRequest, Step, decode_probe_reply, e
 from agent.system import mountinfo, mounttable, mountwatch, proc
 from agent.system.children import Children
 from agent.system.workers import Guard, GuardState, Holders, Workers
+from agent.worker import own, roundtrip
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -171,6 +172,29 @@ class TestProbe:
         step = failed(probe(volume))
         assert step == Step("check .gluster-ml (owner is uid 65534, not root)", errno.EPERM)
         assert list(base.iterdir()) == []
+
+    def test_what_a_squashed_root_makes_is_taken_away_again(
+        self, volume: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or it would be in the way once root is root."""
+        mkdir = os.mkdir
+
+        def squashed(path: str, mode: int, *, dir_fd: int) -> None:
+            mkdir(path, mode, dir_fd=dir_fd)
+            os.chown(path, NOBODY, NOBODY, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "mkdir", squashed)
+        root = os.open(volume, os.O_RDONLY)
+        try:
+            found = roundtrip.write(root, "host")
+            with pytest.raises(own.RefusedError, match=r"make \.gluster-ml") as refused:
+                own.directory(root, "layout", make=True)
+        finally:
+            os.close(root)
+        why = "mkdir .gluster-ml (it became uid 65534's)"
+        assert found == {"name": why, "errno": errno.EACCES}
+        assert refused.value.errno == errno.EACCES
+        assert list(volume.iterdir()) == []
 
     def test_another_file_system_within_is_not_ours(self, volume: Path) -> None:
         base = volume / ".gluster-ml"

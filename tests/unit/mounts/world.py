@@ -97,6 +97,7 @@ class World:
             jitter=lambda: 0.0,
             write_name="host-1",
             log_dir=self.directory / "logs",
+            user=0,
         )
 
     def table(self) -> tuple[MountEntry, ...]:
