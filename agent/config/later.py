@@ -14,9 +14,7 @@ from agent.config.tree import Tree, dotted
 NAME = "NAME"
 """Stands for any name of the user's."""
 
-LATER: tuple[tuple[str, ...], ...] = (
-    ("health", "metrics"),
-)
+LATER: tuple[tuple[str, ...], ...] = (("health", "metrics"),)
 """From the top of the file."""
 
 _NOT_YET = f"is not supported by this version ({__version__}); remove it"
