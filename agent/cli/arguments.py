@@ -11,7 +11,7 @@ from agent.cli import exits
 from agent.config import durations
 from agent.environment.forms import Form
 from agent.health.text import clean
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 PROGRAM = "gluster-ml-agent"
 DEFAULT_CONFIG = Path("/etc/gluster-ml/agent.yaml")
@@ -69,6 +69,40 @@ or for --env-file of Docker and Podman.
 Login shells have them already. It needs neither root nor the agent, and touches
 no mount. While the file is invalid, what was in force before is printed."""
 
+_PLAN = """\
+Say which checkpoints retention would keep and delete by the rules of the file,
+each with its reasons. It only reads, and needs no root and no agent.
+
+With --root the rules are tried on any directory in the place of the mount: a
+copy, another mount, one not mounted by the agent. free_space is left out then."""
+
+_CHECKPOINTS = """\
+The checkpoints below the directories of the rules, or anywhere. None of these
+commands deletes anything."""
+
+_LIST = """\
+Say which checkpoints there are, and why each stays, or that it would go. Below
+PATH, also where no rule is about it; by default all that the rules are about.
+
+It only reads, and needs no root and no agent."""
+
+_LATEST = """\
+Print the path of the newest complete checkpoint of a run, to resume from:
+  --resume_from_checkpoint "$(gluster-ml-agent checkpoints latest RUN)"
+
+RUN is the directory of the checkpoints; where several runs share one, with the
+name of one of them after it. What is incomplete, empty, torn or shorter than
+its own header says is passed over; stderr says so."""
+
+_PIN = """\
+Keep a checkpoint from being cleaned away, whatever the rules say, or all of a
+run: it makes a file .keep in it, or NAME.keep beside a checkpoint that is a
+file. It acts as you: you may pin what you may write to."""
+
+_UNPIN = """\
+Take the pin of a checkpoint or run away: the file .keep or NAME.keep. The rules
+decide then. It acts as you."""
+
 _IDS = """\
 The users and groups of the file (identities) on this host, and their files on
 the volumes."""
@@ -87,6 +121,34 @@ and nothing but the file system of the directory is entered.
 
 It can be interrupted and begun again: what is done is found done. A number that
 this host still knows as somebody's is left. For root; --dry-run changes nothing."""
+
+_CLEAN = f"""\
+Move to the trash what the rules of a mount let go, as the agent does it by
+itself under mode: enforce. For root. It asks first, unless --yes is given.
+
+Nothing goes that an earlier look, at least quiet_for before, did not find as it
+is: the first call only looks, a later one moves. What would go: {PROGRAM} plan"""
+
+_TRASH = """\
+What retention has taken away lies in the trash of its volume, until the time in
+the file (retention.trash.keep_for) has passed."""
+
+_TRASH_LIST = """\
+Say what is in the trash of a volume: what it is, where it came from, and why it
+is there. Root sees all of it, others see what is theirs."""
+
+_TRASH_RESTORE = f"""\
+Put checkpoints back where they came from, as they were, and pin them: or the
+rules would take them again. Nothing is ever replaced.
+
+It needs no root: whoever owns a checkpoint, and may write to the directory it
+came from, can restore it. What is there: {PROGRAM} trash list"""
+
+_TRASH_PURGE = """\
+Remove entries of the trash for good: those whose time is over, or the named ones
+and --all without waiting for it; and what an interrupted purge left. For root.
+
+It can be interrupted and begun again. It asks first, unless --yes is given."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -146,8 +208,46 @@ def parser() -> argparse.ArgumentParser:
         help=f"{', '.join(Form)}; default: {Form.SH}",
     )
     env.add_argument("--mount", metavar="MOUNT", help="of this one only; default: of all")
+    plan = command("plan", "plan", "what retention would keep and delete, and why", _PLAN)
+    _add_choice(plan)
+    plan.add_argument(
+        "--root", metavar="DIR", help="try the rules on this directory in the place of the mount"
+    )
+    plan.add_argument("--json", action="store_true", help="for programs")
+    _add_checkpoints(commands)
+    clean = command("clean", "clean", "move to the trash what may go now", _CLEAN)
+    clean.add_argument("--rule", metavar="PATH", help="by this rule only; default: by all")
+    clean.add_argument("--yes", action="store_true", help="don't ask")
+    _add_choice(clean)
+    _add_trash(commands)
     _add_ids(commands)
     return top
+
+
+def _add_checkpoints(commands: _Commands) -> None:
+    group = commands.add_parser(
+        "checkpoints", help="which there are, the newest, pins", description=_CHECKPOINTS
+    )
+    _add_config(group, argparse.SUPPRESS)
+    below = group.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    def command(name: str, module: str, help_: str, text: str) -> _Parser:
+        return _add_command(below, f"checkpoints {name}", f"checkpoints_{module}", help_, text)
+
+    list_ = command("list", "list", "what is there, and why it stays", _LIST)
+    list_.add_argument("path", metavar="PATH", nargs="?", help="default: all rules' directories")
+    _add_choice(list_)
+    list_.add_argument("--json", action="store_true", help="for programs")
+    latest = command(
+        "latest", "latest", "the newest complete one of a run, to resume from", _LATEST
+    )
+    latest.add_argument("run", metavar="RUN", help="the directory of its checkpoints")
+    for name, help_, text in (
+        ("pin", "keep one from being cleaned away", _PIN),
+        ("unpin", "take its pin away", _UNPIN),
+    ):
+        pin = command(name, "pin", help_, text)
+        pin.add_argument("checkpoint", metavar="CKPT", help="its path, or that of a run")
 
 
 def _add_ids(commands: _Commands) -> None:
@@ -174,6 +274,29 @@ def _add_ids(commands: _Commands) -> None:
     )
     remap.add_argument("--dry-run", action="store_true", help="only count")
     remap.add_argument("path", metavar="PATH", help="a directory, without links on the way to it")
+
+
+def _add_trash(commands: _Commands) -> None:
+    trash = commands.add_parser("trash", help="what retention took away", description=_TRASH)
+    _add_config(trash, argparse.SUPPRESS)
+    below = trash.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    list_ = _add_command(below, "trash list", "trash", "what is in it, and why", _TRASH_LIST)
+    list_.add_argument("--json", action="store_true", help="for programs")
+    restore = _add_command(
+        below, "trash restore", "trash", "put checkpoints back, and pin them", _TRASH_RESTORE
+    )
+    purge = _add_command(below, "trash purge", "trash", "remove entries for good", _TRASH_PURGE)
+    restore.add_argument(
+        "entries", metavar="ENTRY", nargs="+", help="its id, or the path that it came from"
+    )
+    which = purge.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="everything")
+    which.add_argument(
+        "entries", metavar="ENTRY", nargs="*", default=[], help="as with trash restore"
+    )
+    purge.add_argument("--yes", action="store_true", help="don't ask")
+    for command in (list_, restore, purge):
+        _add_choice(command)
 
 
 def _add_command(to: _Commands, name: str, module: str, help_: str, text: str) -> _Parser:
@@ -208,6 +331,10 @@ def _add_config(to: argparse.ArgumentParser, default: Path | str) -> None:
     to.add_argument(
         "--config", metavar="FILE", type=Path, default=default, help=f"default: {DEFAULT_CONFIG}"
     )
+
+
+def _add_choice(to: argparse.ArgumentParser) -> None:
+    to.add_argument("--mount", metavar="MOUNT", help="needed where several have retention")
 
 
 def _add_mount(to: argparse.ArgumentParser) -> None:

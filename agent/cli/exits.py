@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agent.model import UNKNOWN, Verdict
+from agent.model.verdict import UNKNOWN, Verdict
 
 VALID, INVALID = 0, 1
 """Of `check`."""
@@ -15,6 +15,12 @@ AS_MAPPED, DIFFERS, UNASKED = 0, 1, 3
 
 REMAPPED = 0
 """Of `ids remap`."""
+
+DONE = 0
+"""Of `trash` and `clean`."""
+
+PLANNED = LISTED = FOUND = PINNED = 0
+"""Of `plan`, and of `checkpoints list`, `latest`, `pin` and `unpin`."""
 
 FAILED = 1
 """Of every command that could not do what it is for, but `status`."""
@@ -57,6 +63,36 @@ COMMANDS: dict[str, dict[int, str]] = {
     "env": {
         0: "the environment is printed, be it empty",
         FAILED: "no mount has that name, or there is no valid configuration and none was in force",
+    },
+    "plan": {
+        PLANNED: "the plan is printed; what could not be read stands in it as skipped",
+        FAILED: "the root can't be read, or no mount of the file has retention",
+    },
+    "checkpoints list": {
+        LISTED: "what is there is printed; what could not be read stands in it as skipped",
+        FAILED: "nothing could be looked at",
+    },
+    "checkpoints latest": {
+        FOUND: "the path is printed",
+        FAILED: "there is none that is complete, or several runs are there; stderr says which",
+    },
+    "checkpoints pin": {PINNED: "it is pinned", FAILED: "it could not be done"},
+    "checkpoints unpin": {PINNED: "it is not pinned", FAILED: "it could not be done"},
+    "clean": {
+        DONE: "what may go by now is in the trash, be it nothing",
+        FAILED: "something that was to go stays: stderr says why; or it was not confirmed",
+    },
+    "trash list": {
+        DONE: "all that is yours is listed, be it nothing; for root: everything",
+        FAILED: "the trash can't be read",
+    },
+    "trash restore": {
+        DONE: "all is back where it came from",
+        FAILED: "something is not: stderr says which and why",
+    },
+    "trash purge": {
+        DONE: "the entries are gone",
+        FAILED: "some are not: stderr says which and why; or it was not confirmed",
     },
     "ids check": {
         AS_MAPPED: "all users and groups of the file are on this host, as numbered there",

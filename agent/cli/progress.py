@@ -24,7 +24,8 @@ class CounterLine:
             return
         self._shown_at = now
         spent = now - self._begun
-        text = f"{looked:,} looked at, {said}, {looked / spent:,.0f}/s, {duration(spent)}  "
+        came = f" {said}," if said else ""
+        text = f"{looked:,} looked at,{came} {looked / spent:,.0f}/s, {duration(spent)}  "
         room = shutil.get_terminal_size().columns - 1
         text += clean(place, max(4, room - len(text)))
         self._stream.write(f"\r\x1b[K{text[:room]}")

@@ -7,9 +7,10 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent.config import accounts, acl, places
+from agent.config import accounts, acl, patterns, places
 from agent.config.accounts import ROOT
 from agent.config.problems import Place
+from agent.config.retention_schema import MOST_RULES, rule_path
 from agent.config.strict import KEY
 
 Found = tuple[Place, str]
@@ -22,6 +23,9 @@ def problems(value: Any) -> Iterator[Found]:
     for name, mount in mounts.items():
         yield from _unknown_accounts(
             ("mounts", name, "layout"), _mapping(_mapping(mount).get("layout")), identities
+        )
+        yield from _rules_overlap(
+            ("mounts", name, "retention", "rules"), _mapping(_mapping(mount).get("retention"))
         )
     yield from _variables_twice(mounts)
     yield from _overlapping(mounts, _mapping(identities.get("remap")))
@@ -77,6 +81,32 @@ def _variables_twice(mounts: Mapping[str, Any]) -> Iterator[Found]:
             first.setdefault(variable, name)
 
 
+def _rules_overlap(above: Place, retention: Mapping[str, Any]) -> Iterator[Found]:
+    """Of two rules that can be about one directory, one must be the more specific one."""
+    rules = retention.get("rules")
+    before: list[tuple[int, str]] = []
+    for index, rule in enumerate(rules[:MOST_RULES] if isinstance(rules, list) else []):
+        try:
+            path = rule_path(_mapping(rule).get("path"))
+        except ValueError:
+            continue
+        rank = patterns.specificity(path)
+        for other_index, other in before:
+            if patterns.specificity(other) == rank and patterns.overlap(path, other):
+                yield (*above, index, "path"), _tie(path, other, f"rules[{other_index}]")
+                break
+        before.append((index, path))
+
+
+def _tie(path: str, other: str, where: str) -> str:
+    if path == other:
+        return f"is the path of {where} too; write one rule"
+    return (
+        f"can mean the same directories as {where} ({other}), and neither has more names without"
+        " * and ?; name more of the path in one of them"
+    )
+
+
 def _overlapping(mounts: Mapping[str, Any], remap: Mapping[str, Any]) -> Iterator[Found]:
     remaps = bool(remap.get("uids") or remap.get("gids"))
     for (one, first), (two, second) in itertools.combinations(mounts.items(), 2):
@@ -85,6 +115,9 @@ def _overlapping(mounts: Mapping[str, Any], remap: Mapping[str, Any]) -> Iterato
         if all("layout" in _mapping(mount) for mount in (first, second)):
             message = f"holds directories of the volume that mounts.{one} does too; keep one"
             yield ("mounts", two, "layout", KEY), message
+        if all("retention" in _mapping(mount) for mount in (first, second)):
+            message = f"is about checkpoints that mounts.{one} has a retention for; keep one"
+            yield ("mounts", two, "retention", KEY), message
         if remaps and not any(_read_only(mount) for mount in (first, second)):
             message = f"overlaps mounts.{one}, and remap would work on both; mount one of them ro"
             yield ("mounts", two, "volume"), message

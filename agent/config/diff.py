@@ -20,6 +20,7 @@ class Part(StrEnum):
     GUARD = "guard"
     LAYOUT = "layout"
     ENVIRONMENT = "environment"
+    RETENTION = "retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +102,5 @@ def _parts(old: MountConfig, new: MountConfig) -> Iterator[Part]:
         yield Part.LAYOUT
     if old.environment != new.environment:
         yield Part.ENVIRONMENT
+    if old.retention != new.retention:
+        yield Part.RETENTION

@@ -8,15 +8,23 @@ from pydantic_core import ErrorDetails
 
 from agent.config import names
 from agent.config.identities_schema import IdentitiesConfig, RemapConfig, UserConfig
+from agent.config.keep_schema import BestConfig, KeepConfig
 from agent.config.later import NAME
 from agent.config.layout_schema import DirectoryConfig, DirectoryDefaults, LayoutConfig
 from agent.config.options_table import IGNORED, KNOWN, REFUSED
 from agent.config.problems import Place, Problem, Several
+from agent.config.retention_schema import (
+    FreeSpaceConfig,
+    RetentionConfig,
+    RuleConfig,
+    TrashConfig,
+)
 from agent.config.schema import Config, HealthConfig, MountConfig, ProbeConfig, RecoveryConfig
 from agent.config.strict import KEY
 from agent.config.tree import Tree, dotted
 
 NO_MOUNTS = "mounts: {} says that there are none"
+_RULE = ("mounts", NAME, "retention", "rules", NAME)
 _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("health",): HealthConfig,
     ("mounts", NAME): MountConfig,
@@ -25,6 +33,12 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("mounts", NAME, "layout"): LayoutConfig,
     ("mounts", NAME, "layout", "defaults"): DirectoryDefaults,
     ("mounts", NAME, "layout", "directories", NAME): DirectoryConfig,
+    ("mounts", NAME, "retention"): RetentionConfig,
+    ("mounts", NAME, "retention", "trash"): TrashConfig,
+    _RULE: RuleConfig,
+    (*_RULE, "keep"): KeepConfig,
+    (*_RULE, "keep", "best"): BestConfig,
+    (*_RULE, "free_space"): FreeSpaceConfig,
     ("identities",): IdentitiesConfig,
     ("identities", "users", NAME): UserConfig,
     ("identities", "remap"): RemapConfig,
@@ -53,11 +67,10 @@ def problems(error: ValidationError, tree: Tree) -> Iterator[Problem]:
 def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
     place: Place = found["loc"]
     if place[-1] == KEY:
-        message = str(found["ctx"]["error"])
-        yield Problem(*tree.key_at(place[:-1]), dotted(place[:-1]), message)
+        yield tree.problem(place, str(found["ctx"]["error"]))
         return
     if found["type"] == "extra_forbidden":
-        yield Problem(*tree.key_at(place), dotted(place), _unknown_key(place))
+        yield tree.problem((*place, KEY), _unknown_key(place))
         return
     if found["type"] == "missing":
         message = f"is missing{_example(place)}"
@@ -67,16 +80,11 @@ def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
         cause = found["ctx"]["error"]
         inner = cause.found if isinstance(cause, Several) else (((), str(cause)),)
         for below, message in inner:
-            here = (*place, *below)
-            if here[-1] == KEY:
-                yield Problem(*tree.key_at(here[:-1]), dotted(here[:-1]), message)
-                continue
             # What is no option is wrong as a key, all else as a value.
             is_key = place[-1] == "options" and below and below[0] not in KNOWN
-            at = tree.key_at(here) if is_key else tree.value_at(here)
-            yield Problem(*at, dotted(here), message)
+            yield tree.problem((*place, *below, *((KEY,) if is_key else ())), message)
         return
-    yield Problem(*tree.value_at(place), dotted(place), _type_message(found))
+    yield tree.problem(place, _type_message(found))
 
 
 def _type_message(found: ErrorDetails) -> str:
@@ -127,6 +135,12 @@ def _example(place: Place) -> str:
         "directories": "{cache: {}}",
         "uid": "20001",
         "group": "ml",
+        "rules": "[{path: checkpoints, keep: {last: 3}}]",
+        "keep": "{last: 3}",
+        "start_below": "10%",
+        "stop_above": "15%",
     }
+    if "rules" in place[2:]:
+        examples["path"] = "checkpoints/finetune"
     example = examples.get(str(place[-1]))
     return f", e.g. {place[-1]}: {example}" if example else ""

@@ -5,10 +5,11 @@ import posixpath
 OWN = ".gluster-ml"
 """The agent's own directory at the root of each volume."""
 
-_RESERVED = {
+RESERVED = {
     OWN: "is the agent's own directory",
     **dict.fromkeys((".glusterfs", ".meta", ".shard", ".trashcan"), "is GlusterFS's own directory"),
 }
+"""Names that are nobody else's, each with the reason."""
 _CHANGED_BY_READERS = frozenset("\\\"'`$#")
 
 
@@ -33,9 +34,15 @@ def directory(value: object) -> str:
     return value
 
 
+def with_parents(path: str) -> list[str]:
+    """`a/b/c`: `a`, `a/b` and itself."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
 def _one_name(name: str) -> None:
-    if name in _RESERVED:
-        raise ValueError(f"goes through {name}, which {_RESERVED[name]}")
+    if name in RESERVED:
+        raise ValueError(f"goes through {name}, which {RESERVED[name]}")
     if not name.isprintable() or name != name.strip():
         raise ValueError("has a control character, or a blank at the end of a name")
     if len(name.encode(errors="surrogatepass")) > 255:

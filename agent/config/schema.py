@@ -24,6 +24,7 @@ from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
 from agent.config.options_table import OptionValue
 from agent.config.problems import Place, Several
+from agent.config.retention_schema import RetentionConfig
 from agent.config.strict import FREEZE, KEY, THAW, Strict
 
 GLUSTERD_PORT = 24007
@@ -132,6 +133,11 @@ class MountConfig(Strict):
         ),
     ] = {}
 
+    retention: Annotated[
+        RetentionConfig | None,
+        Field(description="Which checkpoints are kept, and which are cleaned away."),
+    ] = None
+
     @field_validator("options", mode="plain")
     @classmethod
     def _known_options(cls, value: Any, info: ValidationInfo) -> Mapping[str, OptionValue]:
@@ -161,10 +167,7 @@ class MountConfig(Strict):
         options = info.data.get("options")
         if value is None or options is None:
             return value
-        found: list[tuple[Place, str]] = []
-        read_only = next((option for option in ("ro", "worm") if option in options), None)
-        if read_only:
-            found.append(((KEY,), f"is not possible with the mount option {read_only}; remove one"))
+        found: list[tuple[Place, str]] = _only_reading(options)
         if "acl" not in options:
             given = {("defaults", "acl"): value.defaults.acl} | {
                 ("directories", path, "acl"): directory.acl
@@ -173,6 +176,16 @@ class MountConfig(Strict):
             why = "needs the mount option acl; add acl: true to options"
             found += [(place, why) for place, entries in given.items() if entries]
         if found:
+            raise Several(found)
+        return value
+
+    @field_validator("retention", mode="after")
+    @classmethod
+    def _retention_is_possible(
+        cls, value: RetentionConfig | None, info: ValidationInfo
+    ) -> RetentionConfig | None:
+        found = _only_reading(info.data.get("options") or {})
+        if value is not None and found:
             raise Several(found)
         return value
 
@@ -190,6 +203,12 @@ class MountConfig(Strict):
     def read_only(self) -> bool:
         """Mounted with `ro`, or with `worm`, where nothing can be removed: no write probe."""
         return "ro" in self.options or "worm" in self.options
+
+
+def _only_reading(options: Mapping[str, OptionValue]) -> list[tuple[Place, str]]:
+    """Why what writes is not possible with these options."""
+    given = [option for option in ("ro", "worm") if option in options]
+    return [((KEY,), f"is not possible with the mount option {o}; remove one") for o in given[:1]]
 
 
 class HealthConfig(Strict):

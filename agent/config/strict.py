@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
 KEY = "[key]"
 """The last part of a Place that means the key itself; pydantic calls it so too."""
@@ -34,3 +34,13 @@ def _frozen(value: Mapping[K, V]) -> Mapping[K, V]:
 
 FREEZE, THAW = AfterValidator(_frozen), PlainSerializer(dict)
 """Of a mapping: it keeps the order of the file and can't be changed; it is dumped as a dict."""
+
+
+def _not_null(value: Any) -> Any:
+    if value is None:
+        raise ValueError("is empty; fill it in, or remove it")
+    return value
+
+
+GIVEN = BeforeValidator(_not_null)
+"""Of a key that can be left out: where it stands it has a value."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from docutils import nodes
 from page_tree import Made, definitions, paragraph, variable, word
-from schema_keys import REQUIRED, Key, keys
+from schema_keys import ITEM, REQUIRED, Key, keys
 
 from agent.config.options_table import (
     IGNORED,
@@ -57,7 +57,7 @@ class RefusedOptions(Made):
 
 def _term(key: Key) -> Iterator[nodes.Node]:
     for position, part in enumerate(key.place):
-        if position:
+        if position and part != ITEM:
             yield nodes.Text(".")
         yield variable(part) if part.isupper() else nodes.Text(part)
 

@@ -15,11 +15,13 @@ from agent.config.layout_schema import octal_mode
 from agent.config.schema import Config
 
 REQUIRED = "required"
+ITEM = "[]"
+"""Stands for the place in a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """place: from the top of the file, NAME for a name of the user's.
+    """place: from the top of the file, NAME for a name of the user's, ITEM for an item of a list.
 
     kind: what may stand there; default: REQUIRED, or as one would write it, "" for a mapping of
     keys that have their own.
@@ -33,7 +35,7 @@ class Key:
     @property
     def dotted(self) -> str:
         """As messages of the agent name it."""
-        return ".".join(self.place)
+        return ".".join(self.place).replace(f".{ITEM}", ITEM)
 
 
 def keys(model: type[BaseModel] = Config, below: tuple[str, ...] = ()) -> Iterator[Key]:
@@ -49,18 +51,24 @@ def keys(model: type[BaseModel] = Config, below: tuple[str, ...] = ()) -> Iterat
 
 
 def _inner(annotation: object) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
-    """The model that a mapping holds, and what stands between the key and the model's own."""
+    """The model of a key, also in a mapping or list, and what stands between its key and theirs."""
     annotation = _without_none(annotation)
     if _is_model(annotation):
         return annotation, ()
-    value = (*typing.get_args(annotation), None)[1] if _is_mapping(annotation) else None
-    return (value, (NAME,)) if _is_model(value) else (None, ())
+    inner = typing.get_args(annotation)
+    for is_kind, place, step in ((_is_mapping, 1, NAME), (_is_list, 0, ITEM)):
+        value = inner[place] if is_kind(annotation) else None
+        if _is_model(value):
+            return value, (step,)
+    return None, ()
 
 
 def _without_none(annotation: object) -> object:
     """What an optional section holds if it is there."""
     left = [part for part in typing.get_args(annotation) if part is not type(None)]
-    is_optional = isinstance(annotation, types.UnionType) and len(left) == 1
+    # Literal["a"] | None is no UnionType, but one of typing's own.
+    is_union = typing.get_origin(annotation) in (types.UnionType, typing.Union)
+    is_optional = is_union and len(left) == 1
     return left[0] if is_optional else annotation
 
 
@@ -70,6 +78,10 @@ def _is_model(annotation: object) -> typing.TypeGuard[type[BaseModel]]:
 
 def _is_mapping(annotation: object) -> bool:
     return typing.get_origin(annotation) is Mapping
+
+
+def _is_list(annotation: object) -> bool:
+    return typing.get_origin(annotation) is tuple
 
 
 def _kind(field: FieldInfo) -> str:
@@ -104,7 +116,7 @@ def _default(field: FieldInfo) -> str:
     if isinstance(default, bool):
         return str(default).lower()
     if between and default is None:
-        return between.or_word
+        return between.or_word or "none"
     if between:
         return durations.text(default)
     if isinstance(default, int) and _is_mode(field):

@@ -9,8 +9,8 @@ import pytest
 from agent.cli.arguments import parser
 from agent.config.load import load
 from agent.events import Event
-from agent.health import statusfile
-from agent.model import Verdict
+from agent.health.schema import to_dict
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import HUNG, IDENTITIES, agent_status
 
 REPOSITORY = Path(__file__).parents[2]
@@ -116,8 +116,9 @@ def test_the_table_of_commands_is_that_of_the_program() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_shown_exists(name: str) -> None:
+    command = re.compile(r"gluster-ml-agent ((?:(?:ids|checkpoints|trash) )?[a-z]+)\b(.*)")
     for piece in code(text(name)):
-        for word, rest in re.findall(r"gluster-ml-agent ((?:ids )?[a-z]+)\b(.*)", piece):
+        for word, rest in command.findall(piece):
             assert word in commands(), f"{name}: {piece}"
             known = commands()[word].format_help()
             assert all(option in known for option in re.findall(r"--[a-z]+", rest)), piece
@@ -133,7 +134,7 @@ def test_the_table_of_events_is_that_of_the_code() -> None:
 
 def test_every_key_of_the_status_is_explained() -> None:
     told = set(re.findall(r"`([a-z_.]+)`", text("docs/status.md")))
-    shown = statusfile.to_dict(agent_status(HUNG, identities=IDENTITIES))
+    shown = to_dict(agent_status(HUNG, identities=IDENTITIES))
     config, mounts, identities = shown.pop("config"), shown.pop("mounts"), shown["identities"]
     assert isinstance(config, dict)
     assert isinstance(mounts, dict)

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import yaml
-from schema_keys import REQUIRED, Key, keys
+from schema_keys import ITEM, REQUIRED, Key, keys
 
 from agent.config.load import load
 from tests.unit.test_documents import commands
@@ -24,7 +24,7 @@ def shown(key: Key) -> str:
     """A key's value in the example, as it is written there. Raises KeyError."""
     value = yaml.safe_load(uncommented())
     for before, part in zip(("", *key.place), key.place, strict=False):
-        value = value[NAMES[before] if part == "NAME" else part]
+        value = value[0 if part == ITEM else NAMES[before] if part == "NAME" else part]
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -24,14 +24,14 @@ def test_the_example_is_valid() -> None:
 
 def test_the_tables_of_keys_are_the_schema() -> None:
     told = {
-        (*place, *row[0].strip("`").split(".")): tuple(cell.replace("`", "") for cell in row[1:3])
+        ".".join((*place, row[0].strip("`"))): tuple(cell.replace("`", "") for cell in row[1:3])
         for heading, place in SECTIONS.items()
         for row in rows(TEXT, heading)
         if all(row)
     }
     # A mapping that only holds other keys has no row, nor has `mounts`.
-    leaves = {key.place: (key.kind, key.default) for key in keys() if key.default}
-    del leaves["mounts",]
+    leaves = {key.dotted: (key.kind, key.default) for key in keys() if key.default}
+    del leaves["mounts"]
     assert told == leaves
 
 
