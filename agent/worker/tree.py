@@ -88,8 +88,7 @@ class Visitor:
         raise NotImplementedError
 
     def reached(self, path: str) -> None:
-        """A directory; all that is before it in the order of the walk is done."""
-        raise NotImplementedError
+        """A directory; all before it in the walk's order is done. For who goes on from there."""
 
     def odd(self, path: str, error: OSError) -> None:
         """What could not be entered."""
@@ -104,12 +103,14 @@ class _Walk:
         self._pool = pool
         self._lock = threading.Lock()
         self._undone: dict[_Directory, None] = {}  # in the order of the walk
+        self._open: set[_Directory] = set()
 
     def enter(self, descriptor: int, path: str) -> _Directory:
-        """It is not done before listed() was called, too."""
+        """It is not done before end() was called for its listing, too."""
         here = _Directory(descriptor, path)
         with self._lock:
             here.jobs = 1
+            self._open.add(here)
             self._undone[here] = None
             self._tell()
         self.hand_out(here, lambda: self.visitor.directory(descriptor, path))
@@ -122,34 +123,38 @@ class _Walk:
             try:
                 work()
             finally:
-                self._end(here)
+                self.end(here)
 
         with self._lock:
             here.jobs += 1
         self._pool.run(job)
 
-    def listed(self, here: _Directory) -> None:
-        """Nothing more will be handed out."""
-        self._end(here)
-
     def leave(self, here: _Directory) -> None:
         """It is closed as soon as its jobs are done."""
         with self._lock:
             here.left = True
-            idle = here.jobs == 0
-        if idle:
-            os.close(here.descriptor)
+            if not here.jobs:
+                self._close(here)
 
-    def _end(self, here: _Directory) -> None:
+    def close(self) -> None:
+        """Close what is open still, when no thread is at work any more."""
+        for here in tuple(self._open):
+            self._close(here)
+
+    def end(self, here: _Directory) -> None:
+        """A part of it is done."""
         with self._lock:
             here.jobs -= 1
             if here.jobs:
                 return
             del self._undone[here]
             self._tell()
-            left = here.left
-        if left:
-            os.close(here.descriptor)
+            if here.left:
+                self._close(here)
+
+    def _close(self, here: _Directory) -> None:
+        self._open.remove(here)
+        os.close(here.descriptor)
 
     def _tell(self) -> None:
         if self._undone:
@@ -164,12 +169,12 @@ def walk(
     In the order of the names, so that a later walk can go on where this one was stopped: after is
     the last path that Visitor.reached() was told. What is above that is visited once more, too.
     """
-    pool = Pool(threads)
-    work = _Walk(visitor, pool)
     passed = after.split("/") if after else []
     mount = place.mount_id(top)
-    stack = [work.enter(os.dup(top), "")]
+    pool = Pool(threads)
+    work = _Walk(visitor, pool)
     try:
+        stack = [work.enter(os.dup(top), "")]
         while stack:
             here = stack[-1]
             if here.below is None:
@@ -191,9 +196,10 @@ def walk(
                 continue
             stack.append(work.enter(descriptor, path))
     finally:
-        pool.close()
-        for directory in stack:
-            work.leave(directory)
+        try:
+            pool.close()
+        finally:
+            work.close()
 
 
 def _remaining(below: list[str], path: str, passed: list[str]) -> list[str]:
@@ -239,5 +245,5 @@ def _list(here: _Directory, work: _Walk, skip: frozenset[str]) -> list[str]:
         work.visitor.odd(here.path, error)
     if names:
         hand_out(names)
-    work.listed(here)
+    work.end(here)
     return below

@@ -98,6 +98,8 @@ def test_a_bug_in_any_thread_ends_the_walk(top: int, threads: int) -> None:
                 raise LookupError(path)
             super().batch(descriptor, names, path)
 
+    before = files_open()
     with pytest.raises(LookupError):
         tree.walk(top, Buggy(), skip=frozenset(), threads=threads)
     assert threading.active_count() == 1
+    assert files_open() == before
