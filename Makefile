@@ -71,6 +71,18 @@ facts: venv ## the lab's own tests, and what GlusterFS, FUSE and systemd really 
 system: venv ## the whole behaviour of the agent in the lab
 	$(PYTEST) tests/system
 
+# What the frameworks need that is not used here is left out: some want versions that exclude each other.
+build/frameworks/.ready: tests/frameworks/requirements.txt
+	rm -rf build/frameworks
+	$(PYTHON) -m venv build/frameworks
+	build/frameworks/bin/pip install --quiet --no-cache-dir --constraint $< torch
+	build/frameworks/bin/pip install --quiet --no-cache-dir --no-deps --requirement $<
+	touch $@
+
+.PHONY: test-frameworks
+test-frameworks: venv build/frameworks/.ready ## checkpoints of the frameworks themselves; RECORD=1: for make unit
+	$(PYTEST) tests/frameworks
+
 .PHONY: deb
 deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release
 	packaging/deb/deb $(RELEASE)
