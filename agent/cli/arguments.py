@@ -11,7 +11,7 @@ from agent.cli import exits
 from agent.config import durations
 from agent.environment.forms import Form
 from agent.health.text import clean
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 PROGRAM = "gluster-ml-agent"
 DEFAULT_CONFIG = Path("/etc/gluster-ml/agent.yaml")
@@ -122,6 +122,34 @@ and nothing but the file system of the directory is entered.
 It can be interrupted and begun again: what is done is found done. A number that
 this host still knows as somebody's is left. For root; --dry-run changes nothing."""
 
+_CLEAN = f"""\
+Move to the trash what the rules of a mount let go, as the agent does it by
+itself under mode: enforce. For root. It asks first, unless --yes is given.
+
+Nothing goes that an earlier look, at least quiet_for before, did not find as it
+is: the first call only looks, a later one moves. What would go: {PROGRAM} plan"""
+
+_TRASH = """\
+What retention has taken away lies in the trash of its volume, until the time in
+the file (retention.trash.keep_for) has passed."""
+
+_TRASH_LIST = """\
+Say what is in the trash of a volume: what it is, where it came from, and why it
+is there. Root sees all of it, others see what is theirs."""
+
+_TRASH_RESTORE = f"""\
+Put checkpoints back where they came from, as they were, and pin them: or the
+rules would take them again. Nothing is ever replaced.
+
+It needs no root: whoever owns a checkpoint, and may write to the directory it
+came from, can restore it. What is there: {PROGRAM} trash list"""
+
+_TRASH_PURGE = """\
+Remove entries of the trash for good: those whose time is over, or the named ones
+and --all without waiting for it; and what an interrupted purge left. For root.
+
+It can be interrupted and begun again. It asks first, unless --yes is given."""
+
 
 class _Parser(argparse.ArgumentParser):
     def __init__(self, **changes: Any) -> None:
@@ -187,6 +215,11 @@ def parser() -> argparse.ArgumentParser:
     )
     plan.add_argument("--json", action="store_true", help="for programs")
     _add_checkpoints(commands)
+    clean = command("clean", "clean", "move to the trash what may go now", _CLEAN)
+    clean.add_argument("--rule", metavar="PATH", help="by this rule only; default: by all")
+    clean.add_argument("--yes", action="store_true", help="don't ask")
+    _add_choice(clean)
+    _add_trash(commands)
     _add_ids(commands)
     return top
 
@@ -241,6 +274,29 @@ def _add_ids(commands: _Commands) -> None:
     )
     remap.add_argument("--dry-run", action="store_true", help="only count")
     remap.add_argument("path", metavar="PATH", help="a directory, without links on the way to it")
+
+
+def _add_trash(commands: _Commands) -> None:
+    trash = commands.add_parser("trash", help="what retention took away", description=_TRASH)
+    _add_config(trash, argparse.SUPPRESS)
+    below = trash.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    list_ = _add_command(below, "trash list", "trash", "what is in it, and why", _TRASH_LIST)
+    list_.add_argument("--json", action="store_true", help="for programs")
+    restore = _add_command(
+        below, "trash restore", "trash", "put checkpoints back, and pin them", _TRASH_RESTORE
+    )
+    purge = _add_command(below, "trash purge", "trash", "remove entries for good", _TRASH_PURGE)
+    restore.add_argument(
+        "entries", metavar="ENTRY", nargs="+", help="its id, or the path that it came from"
+    )
+    which = purge.add_mutually_exclusive_group()
+    which.add_argument("--all", action="store_true", help="everything")
+    which.add_argument(
+        "entries", metavar="ENTRY", nargs="*", default=[], help="as with trash restore"
+    )
+    purge.add_argument("--yes", action="store_true", help="don't ask")
+    for command in (list_, restore, purge):
+        _add_choice(command)
 
 
 def _add_command(to: _Commands, name: str, module: str, help_: str, text: str) -> _Parser:

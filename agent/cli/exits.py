@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agent.model import UNKNOWN, Verdict
+from agent.model.verdict import UNKNOWN, Verdict
 
 VALID, INVALID = 0, 1
 """Of `check`."""
@@ -15,6 +15,9 @@ AS_MAPPED, DIFFERS, UNASKED = 0, 1, 3
 
 REMAPPED = 0
 """Of `ids remap`."""
+
+DONE = 0
+"""Of `trash` and `clean`."""
 
 PLANNED = LISTED = FOUND = PINNED = 0
 """Of `plan`, and of `checkpoints list`, `latest`, `pin` and `unpin`."""
@@ -75,6 +78,22 @@ COMMANDS: dict[str, dict[int, str]] = {
     },
     "checkpoints pin": {PINNED: "it is pinned", FAILED: "it could not be done"},
     "checkpoints unpin": {PINNED: "it is not pinned", FAILED: "it could not be done"},
+    "clean": {
+        DONE: "what may go by now is in the trash, be it nothing",
+        FAILED: "something that was to go stays: stderr says why; or it was not confirmed",
+    },
+    "trash list": {
+        DONE: "all that is yours is listed, be it nothing; for root: everything",
+        FAILED: "the trash can't be read",
+    },
+    "trash restore": {
+        DONE: "all is back where it came from",
+        FAILED: "something is not: stderr says which and why",
+    },
+    "trash purge": {
+        DONE: "the entries are gone",
+        FAILED: "some are not: stderr says which and why; or it was not confirmed",
+    },
     "ids check": {
         AS_MAPPED: "all users and groups of the file are on this host, as numbered there",
         DIFFERS: "they are not, or the file is not valid",

@@ -8,15 +8,13 @@ from typing import Any
 
 from agent import __version__
 from agent.config.problems import Place, Problem
+from agent.config.strict import KEY
 from agent.config.tree import Tree, dotted
 
 NAME = "NAME"
 """Stands for any name of the user's."""
 
-LATER: tuple[tuple[str, ...], ...] = (
-    ("mounts", NAME, "retention"),
-    ("health", "metrics"),
-)
+LATER: tuple[tuple[str, ...], ...] = (("health", "metrics"),)
 """From the top of the file."""
 
 _NOT_YET = f"is not supported by this version ({__version__}); remove it"
@@ -32,7 +30,7 @@ def take_out(tree: Tree) -> list[Problem]:
         for part in place[:-1]:
             above = above[part]
         del above[place[-1]]
-    return [Problem(*tree.key_at(place), dotted(place), _NOT_YET) for place in places]
+    return [tree.problem((*place, KEY), _NOT_YET) for place in places]
 
 
 def _there(value: Any, pattern: tuple[str, ...], above: Place) -> Iterator[Place]:

@@ -17,7 +17,7 @@ from agent.identities.bookmark import Bookmark, Bookmarks
 from agent.identities.exchange import Exchange
 from agent.identities.lookup import look_up
 from agent.identities.remap import Elsewhere, Problem, Progress, Row, Tree, Turn, remap
-from agent.model import RemapState, RemapStatus, Verdict
+from agent.model.status import RemapState, RemapStatus
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 
@@ -34,8 +34,6 @@ MARKED = 2.0
 THREADS = 2
 MOST = 100
 """Problems that are told of one walk."""
-
-_VERDICTS = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def remaps(means: Means) -> PerMount[Subject]:
     return PerMount(
         means.edges,
         make,
-        allows=lambda status: status.verdict in _VERDICTS,
+        allows=lambda status: status.complete,
         gone=lambda name: means.told(name, None),
     )
 

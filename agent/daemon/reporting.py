@@ -12,16 +12,17 @@ from agent.health import advice, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
-from agent.model import (
+from agent.model.mount import ProcessId
+from agent.model.status import (
     AgentStatus,
     ConfigStatus,
     IdentitiesStatus,
     LayoutStatus,
     MountStatus,
-    ProcessId,
     RemapStatus,
-    Verdict,
+    RetentionStatus,
 )
+from agent.model.verdict import Verdict
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -54,6 +55,7 @@ class Reporting:
         self._identities: IdentitiesStatus | None = None
         self._layouts: dict[str, LayoutStatus] = {}
         self._remaps: dict[str, RemapStatus] = {}
+        self._retentions: dict[str, RetentionStatus] = {}
         self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
         self._write_failed = ""
@@ -74,6 +76,13 @@ class Reporting:
         self._remaps.pop(name, None)
         if status is not None:
             self._remaps[name] = status
+        self._dirty.set()
+
+    def retained(self, name: str, status: RetentionStatus | None) -> None:
+        """Where the cleaning of a mount's volume stands; None: it has no retention any more."""
+        self._retentions.pop(name, None)
+        if status is not None:
+            self._retentions[name] = status
         self._dirty.set()
 
     def changed(self, status: MountStatus) -> None:
@@ -158,7 +167,6 @@ class Reporting:
             path=status.path,
             volume=status.volume,
             verdict=status.verdict,
-            observed=status.observed,
             hung_policy=config.recovery.hung if config else "report",
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,
@@ -175,6 +183,7 @@ class Reporting:
             advice=advice.advise(situation),
             layout=self._layouts.get(work),
             remap=self._remaps.get(work),
+            retention=self._retentions.get(work),
         )
 
 

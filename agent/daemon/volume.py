@@ -3,16 +3,34 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.mounts import clientlog
 from agent.mounts.edges import Edges
 from agent.mounts.options import render
 from agent.mounts.servers import order
+from agent.system.net import ServerRace
 from agent.system.workmount import WorkMounts, true_view
+
+
+@asynccontextmanager
+async def mounted(
+    what: str, name: str, mount: MountConfig, servers: ServerRace, log_dir: Path, work: WorkMounts
+) -> AsyncIterator[MountEntry]:
+    """The volume of the mount of that name, for as long as the body runs.
+
+    what: the work, for the names of path and log. Raises AgentError, OSError.
+    """
+    contacts = await servers.race(mount.servers, mount.port)
+    view = mount.model_copy(update={"options": true_view(mount.volume_name, mount.options)})
+    log = clientlog.choose(log_dir, f"{name}.{what}", mount)
+    source, options = render(view, order(mount.servers, contacts), log.option)
+    async with work.mounted(f"{what}-{name}", source, options) as entry:
+        yield entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +44,10 @@ class Volume:
 
     @asynccontextmanager
     async def mounted(self, what: str) -> AsyncIterator[MountEntry]:
-        """For as long as the body runs. what: the work, for the names of path and log.
-
-        Raises AgentError, OSError.
-        """
-        mount = self.mount
-        contacts = await self.edges.servers.race(mount.servers, mount.port)
-        view = mount.model_copy(update={"options": true_view(mount.volume_name, mount.options)})
-        log = clientlog.choose(self.edges.log_dir, f"{self.name}.{what}", mount)
-        source, options = render(view, order(mount.servers, contacts), log.option)
-        async with self.work.mounted(f"{what}-{self.name}", source, options) as entry:
+        """For as long as the body runs, as the function of that name says."""
+        edges = self.edges
+        around = (edges.servers, edges.log_dir, self.work)
+        async with mounted(what, self.name, self.mount, *around) as entry:
             yield entry
 
     def emit(self, event: Event, message: str, **fields: Any) -> None:

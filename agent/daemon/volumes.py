@@ -1,4 +1,4 @@
-"""All that the agent does on volumes: it looks after layouts, and after files with old ids."""
+"""All that the agent does on volumes: it looks after layouts, old ids, and old checkpoints."""
 
 import asyncio
 import socket
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from agent.config.schema import Config
-from agent.daemon import layoutkeeper, remapkeeper
+from agent.daemon import layoutkeeper, remapkeeper, retentionkeeper
 from agent.daemon.permount import PerMount
 from agent.daemon.reporting import Reporting
 from agent.errors import AgentError
 from agent.events import Event
 from agent.identities.bookmark import Bookmarks
-from agent.model import MountStatus
+from agent.model.status import MountStatus
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 
@@ -31,12 +31,18 @@ class Volumes:
             edges, self._mounts, bookmarks, socket.gethostname(), reporting.remapped
         )
         self._remaps = remapkeeper.remaps(means)
-        self._all: tuple[PerMount[Any], ...] = (self._layouts, self._remaps)
+        self._retentions = retentionkeeper.retentions(
+            retentionkeeper.Means(
+                edges, self._mounts, state_dir, socket.gethostname(), reporting.retained
+            )
+        )
+        self._all: tuple[PerMount[Any], ...] = (self._layouts, self._remaps, self._retentions)
 
     def apply(self, config: Config, *, enforce: bool) -> None:
         """The configuration in force. enforce: False: nothing is done that may lose something."""
         self._layouts.apply(layoutkeeper.subjects(config))
         self._remaps.apply(remapkeeper.subjects(config, enforce=enforce))
+        self._retentions.apply(retentionkeeper.subjects(config, enforce=enforce))
 
     def judged(self, status: MountStatus) -> None:
         """The newest status of a mount."""

@@ -74,12 +74,9 @@ def accept(cache: str) -> None:
     os.rename(f"{cache}.new", cache)
 
 
-async def survey(children: Children, wanted: Wanted) -> AsyncGenerator[Progress | Surveyed, None]:
-    """Progress, and at the end what was found.
-
-    Raises AgentError: the root can't be read, or the volume hangs.
-    """
-    request: dict[str, object] = {
+def request(wanted: Wanted) -> dict[str, object]:
+    """As agent/worker/survey.py takes it."""
+    return {
         "path": wanted.root,
         "device": wanted.device,
         "mounted_at": wanted.mounted_at,
@@ -92,8 +89,15 @@ async def survey(children: Children, wanted: Wanted) -> AsyncGenerator[Progress 
         "libraries": LIBRARIES,
         "cache": wanted.cache,
     }
-    found = _Found(wanted.rules)
-    rows = children.stream("survey", wanted.root, request, PATIENCE)
+
+
+async def survey(children: Children, wanted: Wanted) -> AsyncGenerator[Progress | Surveyed, None]:
+    """Progress, and at the end what was found.
+
+    Raises AgentError: the root can't be read, or the volume hangs.
+    """
+    found = Found(wanted.rules)
+    rows = children.stream("survey", wanted.root, request(wanted), PATIENCE)
     async with contextlib.aclosing(rows):
         try:
             async for row in rows:
@@ -115,7 +119,9 @@ async def survey(children: Children, wanted: Wanted) -> AsyncGenerator[Progress 
 
 
 @dataclass
-class _Found:
+class Found:
+    """What a survey has said so far."""
+
     rules: tuple[Rule, ...]
     joined: Joined = field(default_factory=Joined)
     runs: dict[int, list[RunPlan]] = field(default_factory=dict)
@@ -136,6 +142,7 @@ class _Found:
             self.runs.setdefault(planned[0], []).append(planned[1])
 
     def whole(self) -> Surveyed:
+        """All of it. Raises ChildGone where it did not come to an end."""
         if not self.is_whole:
             raise ChildGone("the worker survey ended early")
         return Surveyed(

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.config.options_table import OptionValue
 from agent.errors import MountFailed
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import fuse
 from agent.system.layers import layers
 from agent.system.mounthost import MountHost, MountRequest

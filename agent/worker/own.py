@@ -15,6 +15,8 @@ BASE = ".gluster-ml"
 _LIMIT = 8192
 """Bytes; a longer file is none of ours."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_ENTERED = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+"""Users may pass through the first of them, and not list it."""
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK
 _NO_LOCKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK)
 
@@ -28,16 +30,16 @@ class RefusedError(Exception):
         self.errno = number
 
 
-def directory(root: int, name: str, *, make: bool) -> int:
+def directory(root: int, name: str, *, make: bool, mode: int = 0o700) -> int:
     """A descriptor of `.gluster-ml/NAME`, below the volume's root; -1 where it is not there.
 
-    make: what lacks is made. Raises RefusedError.
+    make: what lacks is made, with that mode. Raises RefusedError.
     """
-    base = _own(root, BASE, BASE, 0o711, make=make)
+    base = _own(root, BASE, BASE, 0o711, _ENTERED, make=make)
     if base is None:
         return -1
     try:
-        ours = _own(base, name, f"{BASE}/{name}", 0o700, make=make)
+        ours = _own(base, name, f"{BASE}/{name}", mode, _DIRECTORY, make=make)
     finally:
         os.close(base)
     return -1 if ours is None else ours
@@ -67,14 +69,20 @@ def lock(where: int, shown: str) -> int | None:
     return descriptor
 
 
-def read(where: int, name: str) -> dict[str, object] | None:
-    """The JSON object in a file of ours; None where there is none that can be believed."""
+def read(where: int, name: str, limit: int = _LIMIT) -> dict[str, object] | None:
+    """The JSON object in a file of ours; None where there is none that can be believed.
+
+    limit: bytes; what is longer is none of ours.
+    """
     try:
         descriptor = os.open(name, os.O_RDONLY | _FILE, dir_fd=where)
     except OSError:
         return None
     try:
-        found = json.loads(os.read(descriptor, _LIMIT)) if is_ours(os.fstat(descriptor)) else None
+        status = os.fstat(descriptor)
+        if not is_ours(status) or status.st_size > limit:
+            return None
+        found = json.loads(os.read(descriptor, limit))
     except (OSError, ValueError, RecursionError):
         return None
     finally:
@@ -82,37 +90,49 @@ def read(where: int, name: str) -> dict[str, object] | None:
     return found if isinstance(found, dict) else None
 
 
-def write(where: int, name: str, value: dict[str, object]) -> None:
+def write(where: int, name: str, value: dict[str, object], mode: int = 0o600) -> None:
     """Replace a file of ours, whole or not at all. Raises OSError."""
     new = f"{name}.new"
     with contextlib.suppress(FileNotFoundError):  # of an agent that was killed
         os.unlink(new, dir_fd=where)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
-    descriptor = os.open(new, flags, 0o600, dir_fd=where)
+    descriptor = os.open(new, flags, mode, dir_fd=where)
+    data = json.dumps(value).encode()
     try:
-        os.write(descriptor, json.dumps(value).encode())
+        while data:
+            data = data[os.write(descriptor, data) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
     os.rename(new, name, src_dir_fd=where, dst_dir_fd=where)
 
 
-def _own(parent: int, name: str, shown: str, mode: int, *, make: bool) -> int | None:
-    """A directory of root's on the same device; None where it is missing and not to be made."""
+def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool) -> int | None:
+    """A directory of root's on the same device; None where it is missing and not to be made.
+
+    Where root is squashed and others may write, what root makes is another's: it is taken away
+    again, or it would be in the way once root is root.
+    """
     doing = f"open {shown}"
+    made = False
     try:
         try:
-            descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+            descriptor = os.open(name, flags, dir_fd=parent)
         except FileNotFoundError:
             if not make:
                 return None
             doing = f"make {shown}"
             with contextlib.suppress(FileExistsError):  # another host may be making it right now
                 os.mkdir(name, mode, dir_fd=parent)
-            descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+                made = True
+            descriptor = os.open(name, flags, dir_fd=parent)
         found = os.fstat(descriptor)
         if found.st_dev != os.fstat(parent).st_dev or found.st_uid != 0:
             os.close(descriptor)
+            if made:
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=parent)
+                raise PermissionError(errno.EACCES, "squashed")
             doing = f"use {shown}, which is not root's own directory on the volume,"
             raise PermissionError(errno.EPERM, "not ours")
     except OSError as error:

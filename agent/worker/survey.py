@@ -31,6 +31,7 @@ from agent.retention.planned import Kept, RulePlan, RunPlan, Skipped
 from agent.retention.policy import Rule
 from agent.retention.rows import rows
 from agent.worker import channel, place, whole
+from agent.worker.again import Basis
 from agent.worker.bases import Bases, descend
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
@@ -49,14 +50,15 @@ def main() -> int:
     request = channel.request()
     path = str(request["path"])
     sys.path.append(str(request["libraries"]))
-    _raise_limit()
+    raise_limit()
     try:
-        root = _root(path, request["device"])
+        root = open_root(path, request["device"])
     except OSError as error:
         channel.emit({"problem": error.strerror, "path": path})
     else:
         try:
-            Survey(request, root).run()
+            survey = Survey(request, root)
+            survey.report(survey.plan())
         except GivenUpError as error:
             problem = f"{os.strerror(error.errno)} when {error.doing}"
             channel.emit({"problem": problem, "path": path})
@@ -64,15 +66,15 @@ def main() -> int:
     return 0
 
 
-def _raise_limit() -> None:
+def raise_limit() -> None:
     """A walk keeps the directories open that it is in, and each thread is in some."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65536), most))
 
 
-def _root(path: str, device: object) -> Directory:
-    """Raises OSError."""
+def open_root(path: str, device: object) -> Directory:
+    """The volume's root. Raises OSError."""
     descriptor = place.open_path(os.path.realpath(path) if device is None else path)
     try:
         if device is not None and place.device_of(descriptor) != device:
@@ -87,7 +89,7 @@ class Survey:
 
     def __init__(self, request: Row, root: Directory) -> None:
         self._root = root
-        self._rules = [Rule.from_row(row) for row in _list(request, "rules")]
+        self.rules = [Rule.from_row(row) for row in _list(request, "rules")]
         self._mounted_at = str(request["mounted_at"])
         self._within = [str(path) for path in _list(request, "within")]
         self._sizes = bool(request["sizes"])
@@ -98,21 +100,31 @@ class Survey:
         self._crew = Crew(self._threads)
         self._gathered = Gathered(_tell)
 
-    def run(self) -> None:
-        """Raises GivenUpError."""
+    def plan(self) -> tuple[RulePlan, ...]:
+        """What each rule keeps and deletes. Raises GivenUpError."""
         try:
             before = self._reading()
             self._search()
             ruled = self._ruled()
             now = time.time()
             planned = plan(ruled, now=now, space=before)
-            ruled = self._walked(ruled, planned)
+            self._known = self._walked(ruled, planned)
             after = self._reading()
-            space = after if before and after and before.total == after.total else None
-            planned = plan(ruled, now=now, space=space, whole=True)
+            self._agreed = after if before and after and before.total == after.total else None
+            return plan(self._known, now=now, space=self._agreed, whole=True)
         finally:
             self._crew.close()
-        self._report(planned)
+
+    def basis(self) -> Basis:
+        """What the plan was made of."""
+        return Basis(
+            root=self._root,
+            ruled=self._known,
+            space=self._agreed,
+            gathered=self._gathered,
+            bases=self._searched,
+            mounted_at=self._mounted_at,
+        )
 
     def _reading(self) -> Space | None:
         """Of the file system. Raises GivenUpError."""
@@ -126,13 +138,14 @@ class Survey:
         return Space(found.f_blocks * unit, found.f_bavail * unit, self._in_trash)
 
     def _search(self) -> None:
-        bases = Bases(self._root, [rule.path for rule in self._rules])
+        bases = Bases(self._root, [rule.path for rule in self.rules])
         for rule, path, error in bases.failed:
             self._gathered.fail(rule, path, error)
-        trusted = {number: rule.format for number, rule in enumerate(self._rules)}
-        searched = {path: NO_RULE for path in self._within if not bases.hold(path)} | bases.found
+        trusted = {number: rule.format for number, rule in enumerate(self.rules)}
+        within = {path: NO_RULE for path in self._within if not bases.hold(path)}
+        self._searched = within | bases.found
         known = Known(self._cache)
-        search = Search(self._crew, self._gathered, FAMILIES, trusted, searched, known)
+        search = Search(self._crew, self._gathered, FAMILIES, trusted, self._searched, known)
         search.begin(self._root)
         self._crew.finish()
         with contextlib.suppress(OSError):  # then all is looked at anew the next time
@@ -141,7 +154,7 @@ class Survey:
     def _ruled(self) -> Ruled:
         """The runs of each rule, with what links lead to, and those of none at the end."""
         gathered = self._gathered
-        found: list[list[Run]] = [[] for _ in (*self._rules, None)]
+        found: list[list[Run]] = [[] for _ in (*self.rules, None)]
         for path, there in sorted(
             linked(gathered.places, gathered.links, self._mounted_at).items()
         ):
@@ -149,7 +162,7 @@ class Survey:
                 blind = f"links may be missed: {gathered.blind}" if gathered.blind else ""
                 found[gathered.rules[path]].append(left_alone(run, blind))
         self._unruled = found.pop()
-        return list(zip(self._rules, found, strict=True))
+        return list(zip(self.rules, found, strict=True))
 
     def _walked(self, ruled: Ruled, planned: Sequence[RulePlan]) -> Ruled:
         """With all that is doomed, or of which the size is needed, looked at whole."""
@@ -219,7 +232,8 @@ class Survey:
         finally:
             level.release()
 
-    def _report(self, planned: Sequence[RulePlan]) -> None:
+    def report(self, planned: Sequence[RulePlan]) -> None:
+        """Emit the rows of all that was found."""
         for number, decided in enumerate(planned):
             for run in decided.runs:
                 _emit(number, run)
