@@ -82,6 +82,8 @@ def test_a_save_that_was_cut_counts_for_nothing(write: Callable[[str], Path], wr
     assert len(whole.cuts) > 2
     for path, cut in zip(sorted((directory / "cuts").iterdir()), whole.cuts, strict=True):
         real.check_cut(surveyed(path), writer, cut, whole)
+        name = newest(path)
+        assert name is None or real.is_whole(name, writer, cut, whole), path
 
 
 def test_latest_passes_over_what_is_torn(

@@ -4,6 +4,7 @@ Names and metadata are those of train_network.py: a model and a state after each
 """
 
 import json
+from pathlib import Path
 
 import torch
 from accelerate import Accelerator
@@ -29,11 +30,15 @@ def main(saves: Saves) -> None:
 def save(saves: Saves, accelerator: Accelerator, network: torch.nn.Module, epoch: int) -> None:
     metadata = {"ss_output_name": "cat", "ss_epoch": str(epoch), "ss_steps": str(epoch * 10)}
     save_file(network.state_dict(), saves.run / f"cat-{epoch:06d}.safetensors", metadata)
-    state = saves.run / f"cat-{epoch:06d}-state"
-    accelerator.save_state(str(state))
-    (state / "train_state.json").write_text(
-        json.dumps({"current_epoch": epoch, "current_step": epoch * 10})
-    )
+
+    def first(_models: list[torch.nn.Module], _weights: list[object], directory: str) -> None:
+        """As its save_model_hook."""
+        said = {"current_epoch": epoch, "current_step": epoch * 10 + 1}
+        Path(directory, "train_state.json").write_text(json.dumps(said))
+
+    hook = accelerator.register_save_state_pre_hook(first)
+    accelerator.save_state(str(saves.run / f"cat-{epoch:06d}-state"))
+    hook.remove()
 
 
 if __name__ == "__main__":
