@@ -350,3 +350,17 @@ def test_a_forged_time_keeps_nobody_from_the_trash(world: World, time_: str) -> 
     assert clock(float(row["time"]), time.time())
     assert iso(float(row["time"]))
     assert restore(world, id_)["row"] == "restored"
+
+
+@pytest.mark.parametrize("uid", [0, OWNER])
+def test_what_its_owner_took_out_is_not_told_to_be_back(world: World, uid: int) -> None:
+    run = world.run()
+    model, state = "a-step00000100.safetensors", "a-step00000100-state"
+    world.file(run, model)
+    world.checkpoint(run, state)
+    id_ = world.moved(run, state, model)
+    assert min(state, model) == state
+    (world.entry(id_) / state).rename(world.top / "elsewhere")
+    row = restore(world, id_, uid)
+    assert row["names"] == [model]
+    assert sorted(os.listdir(run)) == [model, f"{model}.keep"]  # what is back is pinned
