@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.retention import links
-from agent.retention.assemble import Looked, Whole, groups, run, walked
+from agent.retention.assemble import Group, Looked, Whole, groups, run, walked
 from agent.retention.facts import Evidence, Named, Records, Run, Unit
 from agent.retention.links import Link, Place
 from agent.retention.planned import Doomed, Kept, RunPlan, Skipped
@@ -141,3 +141,12 @@ def test_a_plan_comes_through_in_pieces(rule: int, plan: RunPlan) -> None:
     *before, last = [joined.add(row) for row in rows(rule, plan)]
     assert before == [None] * len(before)
     assert last == (rule, plan)
+
+
+def test_of_very_many_odd_names_some_are_told() -> None:
+    """Those of a data set: each was a line in each plan, and in the daemon's memory."""
+    odd = [(f"shard-{number:06}.pt", "is no checkpoint") for number in range(50_000)]
+    found = run("r", Group("kohya", "shard", [], odd), Records()).odd
+    assert len(found) == 100
+    assert found[0] == odd[0]
+    assert found[-1] == (odd[99][0], "is no checkpoint; and 49900 more names are left alone")
