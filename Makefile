@@ -71,6 +71,10 @@ facts: venv ## the lab's own tests, and what GlusterFS, FUSE and systemd really 
 system: venv ## the whole behaviour of the agent in the lab
 	$(PYTEST) tests/system
 
+.PHONY: test-trash
+test-trash: venv ## the trash's tests of a local file system, on two kinds of volumes; half an hour
+	$(PYTEST) tests/system/test_trash.py -m long
+
 .PHONY: deb
 deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release
 	packaging/deb/deb $(RELEASE)

@@ -54,8 +54,12 @@ def is_free(source: int, name: str, target: int, new: str) -> bool:
         return True
     here = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISDIR(here.st_mode):
-        return there.st_mode == stat.S_IFDIR | _HOLDING and there.st_uid == os.geteuid()
+        return _is_held(there)
     return (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino)
+
+
+def _is_held(found: os.stat_result) -> bool:
+    return found.st_mode == stat.S_IFDIR | _HOLDING and found.st_uid == os.geteuid()
 
 
 def _directory(source: int, name: str, target: int, new: str) -> None:
@@ -67,8 +71,8 @@ def _directory(source: int, name: str, target: int, new: str) -> None:
     try:
         os.rename(name, new, src_dir_fd=source, dst_dir_fd=target)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            if is_free(source, name, target, new):
+        with contextlib.suppress(OSError):  # also where a second one was faster with the other
+            if _is_held(os.stat(new, dir_fd=target, follow_symlinks=False)):
                 os.rmdir(new, dir_fd=target)
         if error.errno in _TAKEN:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from None

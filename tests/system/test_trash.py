@@ -45,7 +45,7 @@ def mounted(
     client.release()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_what_is_tested_on_a_local_file_system(mounted: tuple[Client, Volume]) -> None:
     client, _ = mounted

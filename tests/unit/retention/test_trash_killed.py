@@ -272,6 +272,8 @@ def attempt(world: World, run: Path, name: str) -> None:
         order = world.order(run, name)
     except OSError:
         return  # moved by the other one meanwhile
+    if not (run / name / "file0").exists():
+        return  # an empty directory that holds the name: no plan has that for a checkpoint
     row = world.move(order, look)
     if row["row"] == "moved":
         trashback.restore(world.volume, str(row["id"]))

@@ -167,19 +167,25 @@ def test_while_it_is_at_work_nobody_gets_half_of_it(world: World) -> None:
     assert {"row": "purged", "id": id_} in list(rows)
 
 
-def test_pace(world: World) -> None:
-    """Three times as much rest as work: at least so much longer than without."""
+def test_a_pace_is_kept_and_changed() -> None:
+    pace = Pace(4.0)
+    began = time.monotonic()
+    pace.after(0.05)
+    assert time.monotonic() - began >= 0.2
+    threading.Timer(0.1, lambda: pace.change(0.0)).start()
+    pace.after(1000.0)
+
+
+def test_most_of_the_work_is_rested_from(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.run()
-    for number in range(2):
-        world.checkpoint(run, f"checkpoint-{number}", files=2000)
-    ids = [world.moved(run, f"checkpoint-{number}") for number in range(2)]
-    spent = []
-    for id_, rest in zip(ids, (0.0, 20.0), strict=True):
-        began = time.monotonic()
-        wanted = {id_: world.entry(id_).stat().st_ino}
-        list(purge.purge(world.volume, wanted, 1, Pace(rest)))
-        spent.append(time.monotonic() - began)
-    assert spent[1] > 5 * spent[0]
+    world.checkpoint(run, "checkpoint-1", files=2000)
+    id_ = world.moved(run, "checkpoint-1")
+    worked = []
+    monkeypatch.setattr(Pace, "after", lambda self, spent: worked.append(spent))
+    began = time.monotonic()
+    assert {"row": "purged", "id": id_} in remove(world, id_, threads=1)
+    assert sum(worked) > (time.monotonic() - began) / 2
+    assert len(worked) > 4000 / 64
 
 
 def test_the_pace_is_changed_while_it_works(world: World) -> None:
