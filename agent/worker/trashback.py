@@ -108,8 +108,8 @@ def _carry(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> 
         for name in names:
             if os.stat(name, dir_fd=entry, follow_symlinks=False).st_ino != noted.inodes[name]:
                 raise Left(f"{name} is not what was moved")
-        for name in names[:1]:
-            _pin(entry, run, name)
+        if names and not _is_past(run, noted, noted.names[0]):  # or it was pinned when it came back
+            _pin(entry, run, names[0])
         for name in names:
             noreplace.rename(entry, name, run, name, true_view=_is_root())
             done.append(name)
