@@ -117,9 +117,14 @@ class _Marks:
         self._units: dict[tuple[str, str], str] = {}
         self._whole: dict[str, str] = {}
         self._lost: dict[str, str] = {}
-        self._called: dict[str, list[str]] = {}
-        for path in places:
-            self._called.setdefault(posixpath.basename(path), []).append(path)
+        self._checkpoints: dict[tuple[str, str], list[str]] = {}
+        self._runs: dict[tuple[str, str], list[str]] = {}
+        for path, there in places.items():
+            above, name = posixpath.split(path)
+            self._runs.setdefault((posixpath.basename(above), name), []).append(path)
+            for unit in (unit for run in there.runs for unit in run.units):
+                for inside in unit.names:
+                    self._checkpoints.setdefault((name, inside), []).append(path)
 
     def lead(self, link: Link, path: str) -> None:
         """It leads to path: to a run, a checkpoint, into one, or to what is gone from a run."""
@@ -142,19 +147,21 @@ class _Marks:
         and a checkpoint in that, or with a run's directory and the one above.
         """
         parts = link.text.split("/", _PARTS)[:_PARTS]
-        for above, name in itertools.pairwise(parts):
-            for place in self._called.get(above, ()):
-                self.keep(link, place, name)
+        for pair in itertools.pairwise(parts):
+            kept = [self.keep(link, at, pair[1]) for at in self._checkpoints.get(pair, ())]
+            if kept and all(kept):
+                del self._checkpoints[pair]  # one user's links must not cost minutes
         *_, above, name = ["", "", *[part for part in parts if part]]
-        for place in self._called.get(name, ()):
-            if posixpath.basename(posixpath.dirname(place)) == above:
-                self._whole.setdefault(place, link.path)
+        for place in self._runs.pop((above, name), ()):
+            self._whole.setdefault(place, link.path)
 
-    def keep(self, link: Link, place: str, name: str) -> None:
+    def keep(self, link: Link, place: str, name: str) -> bool:
         """It names a checkpoint of a place, if that has one of that name; its own don't count."""
         inside = posixpath.join(place, name)
-        if link.path != inside and not link.path.startswith(f"{inside}/"):
-            self._units.setdefault((place, name), link.path)
+        if link.path == inside or link.path.startswith(f"{inside}/"):
+            return False
+        self._units.setdefault((place, name), link.path)
+        return True
 
     def marked(self, path: str) -> Place:
         place = self._places[path]

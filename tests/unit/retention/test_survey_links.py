@@ -64,9 +64,12 @@ def test_very_long_links_take_no_time_and_no_memory(tmp_path: Path) -> None:
     long = "/".join("a" for _ in range(2047))
     found = [Link_("runs/x", f"link{number}", long) for number in range(2000)]
     found += [Link_("runs/x", f"way{n}", f"way{n + 1}/{long}"[:4095]) for n in range(2000)]
+    names = "/".join(f"ckpt/checkpoint-{n}" for n in range(150))
+    found += [Link_("runs/x", f"all{number}", f"/w/{names}") for number in range(8000)]
+    found += [Link_("runs/x", f"run{number}", f"/w{number}/ckpt") for number in range(10_000)]
     place = Place((), frozenset())
     began = time.process_time()
-    linked({"runs/a": place}, found, "/mnt/share")
+    linked({f"runs/{number}/ckpt": place for number in range(1000)}, found, "/mnt/share")
     assert time.process_time() - began < 20
     gathered = Gathered(lambda _looked, _at: None)
     for number in range(100_000):
