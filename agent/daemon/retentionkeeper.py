@@ -162,7 +162,8 @@ class RetentionKeeper:
         place = trash.Place(entry.path, entry.device)
         found = await trash.look(self._edges.children, place)
         gone = self._due(found)
-        left = [each for each in found.entries if each not in gone]
+        going = {each.id for each in gone}
+        left = [each for each in found.entries if each.id not in going]
         self._status = replace(
             self._status, trash=len(left), trash_bytes=sum(each.size or 0 for each in left)
         )
@@ -196,10 +197,12 @@ class RetentionKeeper:
         ages = passes.load_ages(path).now(found.entries, passes.boot(), self._edges.monotonic())
         passes.save_ages(path, ages)
         over = due.due(found.entries, ages, self._policy.keep_for)
-        others = [entry for entry in found.entries if entry not in over]
-        unfinished = [entry for entry in others if not entry.whole]
+        known = {entry.id for entry in over}
+        others = [entry for entry in found.entries if entry.id not in known]
         early = due.early(others, ages, self._policy.rules, found.total, found.free)
-        return [*over, *early, *(entry for entry in unfinished if entry not in early)]
+        known |= {entry.id for entry in early}
+        unfinished = [entry for entry in others if not entry.whole and entry.id not in known]
+        return [*over, *early, *unfinished]
 
     async def _clean(self, entry: MountEntry, allowed: Callable[[], bool]) -> bool:
         """Move what may go; whether another host is at it."""

@@ -7,6 +7,7 @@ what moves is what the plan would move at that moment, and nothing is decided in
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from agent.retention.assemble import Whole, walked
 from agent.retention.facts import Run, Space
@@ -72,6 +73,10 @@ class Again:
     def __init__(self, basis: Basis) -> None:
         self._basis = basis
 
+    def looked(self, names: int, path: str) -> None:
+        """So many more were looked at: whoever waits is told now and then."""
+        self._basis.gathered.looked(names, path)
+
     def speaks_against(self, path: str, run: int, here: int, names: list[str]) -> str:
         """Why names of the run at that path must stay, "" if nothing says so.
 
@@ -89,7 +94,7 @@ class Again:
         """Those in the directory, as they are now; None where it is another one, or unreadable."""
         basis = self._basis
         rule = basis.gathered.rules[path]
-        fresh = Gathered(lambda _looked, _at: None)
+        fresh = Gathered(lambda _looked, at: self.looked(1, at))
         try:
             view = descend(basis.root, path)
             if view is None:
@@ -122,7 +127,8 @@ class Again:
     def _planned(self, path: str, run: int, runs: list[Run], names: tuple[str, ...]) -> str:
         """What the whole plan says with this run as it is."""
         try:
-            now = {names: whole.look(run, names)}
+            tick = partial(self.looked, path=path)
+            now = {names: whole.look(run, names, tick=tick)}
         except whole.UncertainError as error:
             return str(error)
         number = self._basis.gathered.rules[path]

@@ -18,6 +18,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from agent.retention import looks
 from agent.retention.looks import Ripe
@@ -150,7 +151,8 @@ def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe) -> Row:
         "host": request["host"],
         "version": request["version"],
     }
-    row = trashmove.move(volume, order, whole.fingerprints, still)
+    look = partial(whole.fingerprints, tick=lambda more: again.looked(more, path))
+    row = trashmove.move(volume, order, look, still)
     return {**row, "rule": ripe.rule, "reasons": list(doomed.reasons), "size": doomed.size}
 
 

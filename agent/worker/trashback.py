@@ -72,7 +72,8 @@ def _restored(volume: Volume, entry: trashbin.Entry, descriptor: int) -> Row:
                 trashbin.unclaim(volume.trash, entry, trashbin.BACK, descriptor)
             raise
         _leave(volume, entry, descriptor, root=root)
-        return {"row": "restored", "id": entry.id, "run": noted.run, "names": noted.names}
+        back = [name for name in noted.names if _is_past(run, noted, name)]
+        return {"row": "restored", "id": entry.id, "run": noted.run, "names": back}
     finally:
         os.close(run)
 
@@ -89,7 +90,7 @@ def _require_room(entry: int, run: int, noted: manifest.Manifest, names: list[st
 
 
 def _is_past(run: int, noted: manifest.Manifest, name: str) -> bool:
-    """Whether what is seen in the run is what has left it: a cache of this mount says so."""
+    """Whether what is seen in the run is what was moved: it is back, or a cache says so still."""
     with contextlib.suppress(FileNotFoundError):
         return os.stat(name, dir_fd=run, follow_symlinks=False).st_ino == noted.inodes[name]
     return False
@@ -107,8 +108,8 @@ def _carry(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> 
         for name in names:
             if os.stat(name, dir_fd=entry, follow_symlinks=False).st_ino != noted.inodes[name]:
                 raise Left(f"{name} is not what was moved")
-        if noted.names[0] in names:
-            _pin(entry, run, noted.names[0])
+        if names and not _is_past(run, noted, noted.names[0]):  # or it was pinned when it came back
+            _pin(entry, run, names[0])
         for name in names:
             noreplace.rename(entry, name, run, name, true_view=_is_root())
             done.append(name)

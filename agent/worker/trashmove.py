@@ -122,6 +122,8 @@ def _move(volume: Volume, order: Row, run: int, place_: Status, look: Look, stil
     told = {**order, "owner": owner[0], "group": owner[1]}
     noted = manifest.Manifest(str(order["run"]), place_.inode, inodes, manifest.told(told))
     id_ = trashbin.new_id(float(str(order["time"])))
+    if not manifest.fits(noted):
+        raise Left("its names are too long for a manifest")
     entry = trashbin.begin(volume.trash, id_, noted)
     try:
         why = _carry(run, entry, noted, lambda: look(entry, names)[1] == lasting, still)

@@ -251,3 +251,16 @@ def test_what_cannot_be_pinned(tmp_path: Path, call: Call) -> None:
     (run / "checkpoint-1/.keep").symlink_to(outside / "new")
     assert call("checkpoints", "pin", run / "checkpoint-1")[0] == 0
     assert sorted(os.listdir(outside)) == ["file"]
+
+
+def test_a_working_directory_that_is_gone_is_no_hindrance(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = grow(tmp_path / "volume", {"runs": hf(1, 2)})
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, out, err = call("plan", "--mount", "share", "--root", root)
+    assert (code, err) == (0, "")
+    assert "skipped: none/*: " in out

@@ -313,3 +313,30 @@ def test_an_owner_who_swaps_names_meanwhile_gets_nothing_else_removed(world: Wor
     remove(world)
     list(trashmend.mend(world.volume))
     assert world.in_trash() == []
+
+
+def test_a_comb_that_keeps_all_threads_busy_comes_to_an_end(world: World) -> None:
+    """With the queue full, each level was entered from the one above: too deep for a stack."""
+    run = world.run()
+    checkpoint = world.checkpoint(run, "checkpoint-1")
+    for number in range(200):
+        (checkpoint / f"filler{number}").mkdir()
+    for comb in range(4):
+        here = os.open(checkpoint, os.O_RDONLY)
+        for level in range(400):
+            name = f"{comb}"
+            for each in (name, *(f"{name}-{level}-{tooth}" for tooth in range(3))):
+                os.mkdir(each, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(here)
+    id_ = world.moved(run, "checkpoint-1")
+    rows = []
+    removal = purge.purge(world.volume, {id_: world.entry(id_).stat().st_ino}, 2, Pace(0))
+    until = time.monotonic() + 60
+    for row in removal:
+        rows.append(row)
+        assert time.monotonic() < until, "it never ends"
+    assert {"row": "purged", "id": id_} in rows
+    assert world.in_trash() == []

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from agent.codec import iso
+from agent.health.text import clock
 from agent.worker import trashback, trashbin, trashmend
 from tests.unit.retention.trash_world import OTHER, OWNER, World, content
 
@@ -332,3 +334,33 @@ def one_move(world: World, run: Path) -> bool:
 
 def restored_here(world: World, id_: str) -> bool:
     return trashbin.is_id(id_) and trashback.restore(world.volume, id_)["row"] == "restored"
+
+
+@pytest.mark.parametrize("time_", ["1" + "0" * 400, "1e300", "-1e300", "NaN", '"now"', "true"])
+def test_a_forged_time_keeps_nobody_from_the_trash(world: World, time_: str) -> None:
+    run = world.run()
+    world.checkpoint(run, "checkpoint-1")
+    id_ = world.moved(run, "checkpoint-1")
+    noted = world.entry(id_).with_name(f"{id_}.json")
+    told = json.loads(noted.read_text())
+    text = json.dumps(told | {"time": "HERE"}).replace('"HERE"', time_)
+    noted.write_text(text)
+    (row,) = ask(world, do="list")
+    assert row["id"] == id_
+    assert clock(float(row["time"]), time.time())
+    assert iso(float(row["time"]))
+    assert restore(world, id_)["row"] == "restored"
+
+
+@pytest.mark.parametrize("uid", [0, OWNER])
+def test_what_its_owner_took_out_is_not_told_to_be_back(world: World, uid: int) -> None:
+    run = world.run()
+    model, state = "a-step00000100.safetensors", "a-step00000100-state"
+    world.file(run, model)
+    world.checkpoint(run, state)
+    id_ = world.moved(run, state, model)
+    assert min(state, model) == state
+    (world.entry(id_) / state).rename(world.top / "elsewhere")
+    row = restore(world, id_, uid)
+    assert row["names"] == [model]
+    assert sorted(os.listdir(run)) == [model, f"{model}.keep"]  # what is back is pinned
