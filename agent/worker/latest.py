@@ -87,7 +87,7 @@ def _answer(view: Directory, stem: str | None, threads: int) -> Row:
 
 
 def _unfinished(view: Directory, family: str, entry: Entry) -> str:
-    """What a name lacks by its own evidence: a unit is complete by its model, whatever its state."""
+    """What a name lacks by its own evidence: its unit is complete by the model alone."""
     for each in FAMILIES:
         named = each.named(entry) if each.name == family else None
         if named is not None:
