@@ -265,7 +265,7 @@ def test_what_the_manifest_says_of_the_owner_gives_nobody_anything(world: World)
 
 
 ATTACK = """
-import os, sys
+import os, sys, time
 top, trash, run, uid = *sys.argv[1:4], int(sys.argv[4])
 os.chdir(top); os.setgroups([]); os.setgid(uid); os.setuid(uid)
 print("ready", flush=True)
@@ -276,6 +276,7 @@ def attempt(call, *arguments):
     except OSError:
         pass
 while True:
+    time.sleep(0.05)  # or on a slow volume nothing is ever where it was
     attempt(os.rename, run, "aside")
     attempt(os.symlink, os.path.abspath("secret"), run)
     attempt(os.unlink, run)
