@@ -1,16 +1,17 @@
-"""Looks after one mount's layout: when a pass is due, whose turn it is, what came of it."""
+"""Looks after one mount's layout: whose turn a pass is, what came of it, when the next is due."""
 
 import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
-from agent.config.schema import MountConfig
-from agent.daemon.workview import work_view
+from agent.config.schema import Config, MountConfig
+from agent.daemon.permount import PerMount
+from agent.daemon.rounds import Rhythm, about
+from agent.daemon.volume import Volume
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health.text import plural
@@ -41,29 +42,52 @@ DISPUTE = (
     "and identities of both agent.yaml"
 )
 
+Told = Callable[[str, LayoutStatus | None], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What a layout is about: all that a pass depends on."""
 
-    name: str
     mount: MountConfig
     layout: LayoutConfig
     identities: IdentitiesConfig
 
 
-class LayoutKeeper:
-    """Looks after one mount's layout. status: what is to be told of it."""
+def subjects(config: Config) -> dict[str, Subject]:
+    """Of each mount that has a layout."""
+    return {
+        name: Subject(mount, mount.layout, config.identities)
+        for name, mount in config.mounts.items()
+        if mount.layout is not None
+    }
 
-    def __init__(self, subject: Subject, edges: Edges, work: WorkMounts) -> None:
-        self.subject = subject
-        self.task: asyncio.Task[None] | None = None
-        self._edges = edges
-        self._work = work
-        self._allowed = asyncio.Event()
-        self._sooner = asyncio.Event()
-        self._due_at = self._ended_at = edges.monotonic()
-        self._failures = 0
+
+def layouts(edges: Edges, work: WorkMounts, told: Told) -> PerMount[Subject]:
+    """A keeper for each mount that has a layout. told: called with each newest status."""
+
+    def make(name: str, subject: Subject) -> LayoutKeeper:
+        return LayoutKeeper(subject, Volume(name, subject.mount, edges, work), told)
+
+    return PerMount(
+        edges,
+        make,
+        allows=lambda status: status.verdict.usable,
+        gone=lambda name: told(name, None),
+    )
+
+
+class LayoutKeeper:
+    """Looks after one mount's layout; see Work."""
+
+    def __init__(self, subject: Subject, volume: Volume, told: Told) -> None:
+        self.title = f"a pass over the layout of {volume.name}"
+        # At once the first time; later not all hosts together, as when a brick came back.
+        self.rhythm = Rhythm(retry=RETRY, most=EVERY, back=RETURN)
+        self._subject = subject
+        self._volume = volume
+        self._edges = volume.edges
+        self._told = told
         self._listings: dict[str, OddNames] = {}
         self._made = self._mended = 0
         wanted = declared(subject.layout, subject.identities)
@@ -71,64 +95,40 @@ class LayoutKeeper:
         self._turn = Turn()
         self._skipped = 0
         self._disputed = False
-        self.status = LayoutStatus(LayoutState.PENDING, len(wanted))
+        self._status = LayoutStatus(LayoutState.PENDING, len(wanted))
 
-    def judged(self, *, usable: bool) -> None:
-        """Whether the mount's verdict allows work."""
-        if usable and not self._allowed.is_set():
-            # At once the first time; later not all hosts together, as when a brick came back.
-            rested = max(self._edges.monotonic(), self._ended_at + RETURN)
-            self._due_at = min(self._due_at, rested + RETURN * self._edges.jitter())
-            self._allowed.set()
-            self._sooner.set()
-        elif not usable:
-            self._allowed.clear()
+    def tell(self) -> None:
+        """Say where it stands."""
+        self._told(self._volume.name, self._status)
 
-    def stop(self) -> None:
-        """End it, wherever it is."""
-        if self.task is not None:
-            self.task.cancel()
+    async def once(self, allowed: Callable[[], bool]) -> float | None:
+        """One pass, or none where another host made it. Raises AgentError, OSError."""
+        routine = self._is_routine()
+        decision = await self._whose_turn() if routine else Decision.OURS
+        self._disputed = decision is Decision.DISPUTED
+        pause = about(EVERY, self._edges.jitter())
+        if decision is Decision.THEIRS:
+            self._skipped += 1
+            return pause
+        outcome = Outcome(findings=[DISPUTE], names=self._listings)
+        if decision is Decision.OURS:
+            self._skipped = 0
+            outcome = await self._pass(allowed, routine=routine)
+        self._note(outcome)
+        return None if outcome.failed else pause
 
-    async def run(self, tell: Callable[[], None]) -> None:
-        """For as long as the mount has this layout."""
-        while True:
-            await self._wait()
-            routine = self._is_routine()
-            decision = await self._whose_turn() if routine else Decision.OURS
-            self._disputed = decision is Decision.DISPUTED
-            if decision is Decision.THEIRS:
-                self._skipped += 1
-                self._schedule(failed=False)
-                continue
-            outcome = Outcome(findings=[DISPUTE], names=self._listings)
-            if decision is Decision.OURS:
-                outcome = await self._try(routine=routine)
-            self._note(outcome)
-            tell()
-
-    async def _try(self, *, routine: bool) -> Outcome:
-        self._skipped = 0
-        try:
-            return await self._pass(routine=routine)
-        except (AgentError, OSError) as error:
-            return Outcome(failed=str(error))
-        except Exception as error:  # noqa: BLE001  a bug here must not look like a good layout
-            self._edges.report.emit(
-                Event.INTERNAL_ERROR,
-                f"a pass over the layout of {self.subject.name} failed",
-                mount=self.subject.name,
-                error=error,
-            )
-            return Outcome(failed=f"a bug of the agent: {error!r}")
+    def failed(self, why: str) -> None:
+        """A pass raised."""
+        self._note(Outcome(failed=why))
 
     def _is_routine(self) -> bool:
         """Whether all was well the last time, so that any host may look this time."""
-        return self.status.state is LayoutState.APPLIED or self._disputed
+        return self._status.state is LayoutState.APPLIED or self._disputed
 
     async def _whose_turn(self) -> Decision:
         """Asked through the job's mount: a work mount costs a client on each of many hosts."""
         try:
-            layers = layers_at(self._edges.mount_table(), self.subject.mount.path)
+            layers = layers_at(self._edges.mount_table(), self._subject.mount.path)
             found = await turn(self._edges.children, layers[-1]) if layers else None
         except (AgentError, OSError):
             found = None
@@ -151,30 +151,12 @@ class LayoutKeeper:
         if isinstance(found, Turn):
             self._turn = found
 
-    async def _wait(self) -> None:
-        while True:
-            await self._allowed.wait()
-            self._sooner.clear()
-            pause = self._due_at - self._edges.monotonic()
-            if pause <= 0:
-                return
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(pause):
-                    await self._sooner.wait()
-
-    async def _pass(self, *, routine: bool) -> Outcome:
+    async def _pass(self, allowed: Callable[[], bool], *, routine: bool) -> Outcome:
         """Through a mount of its own. Raises AgentError, OSError."""
-        mount = self.subject.mount
-        name = self.subject.name
-        async with work_view(self._edges, self._work, "layout", name, mount) as entry:
+        layout, identities = self._subject.layout, self._subject.identities
+        async with self._volume.mounted("layout") as entry:
             for _ in range(HELD_TRIES):
-                work = Pass(
-                    self.subject.layout,
-                    self.subject.identities,
-                    self._edges.children,
-                    entry,
-                    self._allowed.is_set,
-                )
+                work = Pass(layout, identities, self._edges.children, entry, allowed)
                 outcome = await work.run(self._listings)
                 self._tell_done(outcome)
                 if not outcome.held:
@@ -191,10 +173,10 @@ class LayoutKeeper:
         self._mended += len(outcome.mended)
         if outcome.made:
             count = plural(len(outcome.made), "directory", "directories")
-            self._emit(Event.LAYOUT_MADE, f"made {count}: {', '.join(outcome.made)}")
+            self._volume.emit(Event.LAYOUT_MADE, f"made {count}: {', '.join(outcome.made)}")
         for mend in outcome.mended:
             found = mend.seen
-            self._emit(
+            self._volume.emit(
                 Event.LAYOUT_MENDED,
                 mend.describe(),
                 path=mend.want.path,
@@ -208,31 +190,18 @@ class LayoutKeeper:
         if outcome.failed:
             findings = (*findings, outcome.failed)
         for finding in findings:
-            if finding not in self.status.findings:
-                self._emit(Event.LAYOUT_FINDING, finding)
+            if finding not in self._status.findings:
+                self._volume.emit(Event.LAYOUT_FINDING, finding)
         self._listings = outcome.names
-        self._schedule(failed=bool(outcome.failed))
         state = LayoutState.APPLIED
         if findings:
             state = LayoutState.FAILED if outcome.failed else LayoutState.FINDINGS
-        self.status = replace(
-            self.status,
+        self._status = replace(
+            self._status,
             state=state,
-            looked=self.status.looked if outcome.failed else self._edges.wall(),
-            made=self.status.made + self._made,
-            mended=self.status.mended + self._mended,
+            looked=self._status.looked if outcome.failed else self._edges.wall(),
+            made=self._status.made + self._made,
+            mended=self._status.mended + self._mended,
             findings=findings,
         )
         self._made = self._mended = 0
-
-    def _schedule(self, *, failed: bool) -> None:
-        pause = EVERY
-        if failed:
-            pause = min(EVERY, RETRY * 2**self._failures)
-        self._failures = min(self._failures + 1, 10) if failed else 0
-        self._ended_at = self._edges.monotonic()
-        self._due_at = self._ended_at + pause * (0.75 + self._edges.jitter() / 2)
-
-    def _emit(self, event: Event, message: str, **fields: Any) -> None:
-        text = f"{self.subject.mount.path}: {message}"
-        self._edges.report.emit(event, text, mount=self.subject.name, **fields)

@@ -1,21 +1,23 @@
 """Walks one mount's volume for files with old ids, whenever it is its turn, and tells of it."""
 
-import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from agent.config.schema import MountConfig
-from agent.daemon.workview import work_view
+from agent.config.identities_schema import IdentitiesConfig
+from agent.config.schema import Config, MountConfig
+from agent.daemon.permount import PerMount
+from agent.daemon.rounds import Rhythm, about
+from agent.daemon.volume import Volume
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health.text import plural
+from agent.identities import exchange
 from agent.identities.bookmark import Bookmark, Bookmarks
-from agent.identities.exchange import Exchange, allowed
+from agent.identities.exchange import Exchange
 from agent.identities.lookup import look_up
 from agent.identities.remap import Elsewhere, Problem, Progress, Row, Tree, Turn, remap
-from agent.model import RemapState, RemapStatus
+from agent.model import RemapState, RemapStatus, Verdict
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 
@@ -32,6 +34,8 @@ MARKED = 2.0
 THREADS = 2
 MOST = 100
 """Problems that are told of one walk."""
+
+_VERDICTS = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,78 +58,85 @@ class Means:
     told: Callable[[str, RemapStatus | None], None]
 
 
-class RemapKeeper:
-    """Walks one mount's volume whenever it is its turn."""
+def subjects(config: Config, *, enforce: bool) -> dict[str, Subject]:
+    """Of each mount that can be written to, while the file has old ids.
 
-    def __init__(self, name: str, subject: Subject, means: Means) -> None:
-        self.name = name
-        self.subject = subject
-        self._mount, self._ids, self._mode = subject.mount, subject.ids, subject.mode
+    enforce: False has all only counted.
+    """
+    who = config.identities
+    mode = who.remap.mode if enforce else "report"
+    return {
+        name: Subject(mount, _exchange(who), mode)
+        for name, mount in config.mounts.items()
+        if who.remap and not mount.read_only
+    }
+
+
+def remaps(means: Means) -> PerMount[Subject]:
+    """A keeper for each mount whose volume is to be walked."""
+
+    def make(name: str, subject: Subject) -> RemapKeeper:
+        return RemapKeeper(subject, Volume(name, subject.mount, means.edges, means.work), means)
+
+    return PerMount(
+        means.edges,
+        make,
+        allows=lambda status: status.verdict in _VERDICTS,
+        gone=lambda name: means.told(name, None),
+    )
+
+
+class RemapKeeper:
+    """Walks one mount's volume whenever it is its turn; see Work."""
+
+    def __init__(self, subject: Subject, volume: Volume, means: Means) -> None:
+        self.title = f"looking for old ids on {volume.name}"
+        self.rhythm = Rhythm(retry=RETRY, most=EVERY, first=SOON)
+        self._ids, self._mode = subject.ids, subject.mode
+        self._volume = volume
         self._means = means
         self._edges = means.edges
-        self._allowed = asyncio.Event()
-        self._due_at = self._edges.monotonic() + SOON * self._edges.jitter()
-        self._failures = 0
         self._marked_at = 0.0
         self._told: frozenset[str] = frozenset()
-        self.status = RemapStatus(RemapState.PENDING, self._mode)
-
-    def judged(self, *, usable: bool) -> None:
-        """Whether the mount's verdict allows work."""
-        if usable:
-            self._allowed.set()
-        else:
-            self._allowed.clear()
+        self._status = RemapStatus(RemapState.PENDING, self._mode)
 
     def tell(self) -> None:
         """Say where it stands."""
-        self._means.told(self.name, self.status)
+        self._means.told(self._volume.name, self._status)
 
-    async def run(self) -> None:
-        """For as long as the mount has these old ids; a bug costs one walk."""
-        while True:
-            await self._allowed.wait()
-            pause = self._due_at - self._edges.monotonic()
-            if pause > 0:
-                await asyncio.sleep(pause)
-                continue
-            try:
-                pause = await self._turn()
-            except (AgentError, OSError) as error:
-                pause = self._failed(str(error))
-            except Exception as error:  # noqa: BLE001  the mounts' care must go on
-                message = f"looking for old ids on {self.name} failed"
-                self._emit(Event.INTERNAL_ERROR, message, error=error)
-                pause = self._failed(f"a bug of the agent: {error!r}")
-            self._due_at = self._edges.monotonic() + pause
-            self.tell()
-
-    async def _turn(self) -> float:
-        """Seconds until the next. Raises AgentError, OSError."""
+    async def once(self, allowed: Callable[[], bool]) -> float:
+        """Walk the volume, if no other host does. Raises AgentError, OSError."""
         known = await look_up(
             self._edges.children,
-            f"old ids of {self.name}",
+            f"old ids of {self._volume.name}",
             uids=self._ids.uids,
             gids=self._ids.gids,
         )
-        ids, kept = allowed(self._ids, known)
+        ids, kept = exchange.allowed(self._ids, known)
         if not ids:
-            self.status = RemapStatus(RemapState.DONE, self._mode, problems=kept)
+            self._status = RemapStatus(RemapState.DONE, self._mode, problems=kept)
             self._say_problems()
             return EVERY
         what = f"{self._mode} {sorted(ids.uids.items())} {sorted(ids.gids.items())}"
-        mark = self._means.bookmarks.load(self._mount, what)
-        self.status = RemapStatus(
+        mark = self._means.bookmarks.load(self._volume.mount, what)
+        self._status = RemapStatus(
             RemapState.WALKING, self._mode, mark.looked, mark.matched, mark.changed, problems=kept
         )
-        async with work_view(
-            self._edges, self._means.work, "remap", self.name, self._mount
-        ) as entry:
+        async with self._volume.mounted("remap") as entry:
             tree = Tree(entry.path, entry.device, THREADS, mark.at, gentle=True)
             turn = Turn(what, self._edges.wall(), EVERY, self._means.host)
-            return await self._walk(tree, ids, turn, mark)
+            return await self._walk(tree, ids, turn, mark, allowed)
 
-    async def _walk(self, tree: Tree, ids: Exchange, turn: Turn, mark: Bookmark) -> float:
+    def failed(self, why: str) -> None:
+        """A walk raised, or never began."""
+        self._status = replace(
+            self._status, state=RemapState.FAILED, problems=(*self._status.problems, why)[-MOST:]
+        )
+        self._volume.emit(Event.REMAP_FAILED, f"old ids could not be looked for: {why}")
+
+    async def _walk(
+        self, tree: Tree, ids: Exchange, turn: Turn, mark: Bookmark, allowed: Callable[[], bool]
+    ) -> float:
         dry = self._mode == "report"
         rows = remap(self._edges.children, tree, ids, dry=dry, turn=turn)
         async with contextlib.aclosing(rows):
@@ -140,17 +151,17 @@ class RemapKeeper:
                         if row.whole:
                             return self._done()
                 self._mark(turn.what, row)
-                if not self._allowed.is_set():
-                    self.status = replace(self.status, state=RemapState.PENDING)
+                if not allowed():
+                    self._status = replace(self._status, state=RemapState.PENDING)
                     return 0.0
         raise AgentError(
             "remap-broke-off",
-            "the walk broke off" + "".join(f": {line}" for line in self.status.problems[-1:]),
+            "the walk broke off" + "".join(f": {line}" for line in self._status.problems[-1:]),
         )
 
     def _advance(self, row: Progress, mark: Bookmark) -> None:
-        self.status = replace(
-            self.status,
+        self._status = replace(
+            self._status,
             looked=mark.looked + row.looked,
             matched=mark.matched + row.matched,
             changed=mark.changed + row.changed,
@@ -158,28 +169,27 @@ class RemapKeeper:
         )
 
     def _note(self, row: Problem) -> None:
-        if len(self.status.problems) < MOST:
+        if len(self._status.problems) < MOST:
             line = f"{row.path or '/'}: {row.why}"
-            self.status = replace(self.status, problems=(*self.status.problems, line))
+            self._status = replace(self._status, problems=(*self._status.problems, line))
 
     def _mark(self, what: str, row: Row) -> None:
         """Tell the place, and keep it to go on from after a crash."""
         now = self._edges.monotonic()
         if isinstance(row, Progress) and now - self._marked_at >= MARKED:
             self._marked_at = now
-            done = self.status
+            done = self._status
             mark = Bookmark(row.at, done.looked, done.matched, done.changed)
-            self._means.bookmarks.save(self._mount, what, mark)
+            self._means.bookmarks.save(self._volume.mount, what, mark)
             self.tell()
 
     def _elsewhere(self, row: Elsewhere) -> float:
-        self._failures = 0
         if row.counts is None:
-            self.status = replace(self.status, state=RemapState.ELSEWHERE)
-            return HELD * (0.75 + self._edges.jitter() / 2)
+            self._status = replace(self._status, state=RemapState.ELSEWHERE)
+            return about(HELD, self._edges.jitter())
         counts = row.counts
-        self.status = replace(
-            self.status,
+        self._status = replace(
+            self._status,
             state=RemapState.DONE,
             looked=counts.looked,
             matched=counts.matched,
@@ -192,35 +202,27 @@ class RemapKeeper:
         return max(HELD, EVERY - since) + SOON * self._edges.jitter()
 
     def _done(self) -> float:
-        self._failures = 0
-        self._means.bookmarks.remove(self._mount)
-        self.status = replace(self.status, state=RemapState.DONE, ended=self._edges.wall())
-        found = self.status
+        self._means.bookmarks.remove(self._volume.mount)
+        self._status = replace(self._status, state=RemapState.DONE, ended=self._edges.wall())
+        found = self._status
         said = f"{found.matched} have an old id"
         if self._mode == "enforce":
             said = f"{found.changed} with an old id got the new one"
         left = f", {found.failed} were left" if found.failed else ""
         message = f"{plural(found.looked, 'file')} looked at, {said}{left}"
-        self._emit(Event.REMAP_DONE, message, looked=found.looked, changed=found.changed)
+        self._volume.emit(Event.REMAP_DONE, message, looked=found.looked, changed=found.changed)
         self._say_problems()
         return EVERY + SOON * self._edges.jitter()
 
-    def _failed(self, why: str) -> float:
-        """Seconds until the next try."""
-        self.status = replace(
-            self.status, state=RemapState.FAILED, problems=(*self.status.problems, why)[-MOST:]
-        )
-        self._emit(Event.REMAP_FAILED, f"old ids could not be looked for: {why}")
-        pause: float = min(EVERY, RETRY * 2**self._failures)
-        self._failures = min(self._failures + 1, 10)
-        return pause
-
     def _say_problems(self) -> None:
-        problems = frozenset(self.status.problems)
+        problems = frozenset(self._status.problems)
         for line in sorted(problems - self._told):
-            self._emit(Event.REMAP_LEFT, line)
+            self._volume.emit(Event.REMAP_LEFT, line)
         self._told = problems
 
-    def _emit(self, event: Event, message: str, **fields: Any) -> None:
-        text = f"{self._mount.path}: {message}"
-        self._edges.report.emit(event, text, mount=self.name, **fields)
+
+def _exchange(who: IdentitiesConfig) -> Exchange:
+    return Exchange(
+        {old: who.uid(name) for old, name in who.remap.uids.items()},
+        {old: who.gid(name) for old, name in who.remap.gids.items()},
+    )

@@ -11,7 +11,6 @@ import pytest
 
 from agent.config.schema import Config, MountConfig
 from agent.daemon import layoutkeeper
-from agent.daemon.layouts import Layouts
 from agent.errors import MountFailed
 from agent.events import Event
 from agent.model import LayoutState, LayoutStatus, MountEntry, Verdict
@@ -57,7 +56,7 @@ class Played:
         self.taken = 0
         self.told: dict[str, LayoutStatus | None] = {}
         edges = replace(world.edges(), children=cast("Any", self))
-        self.layouts = Layouts(edges, cast("WorkMounts", self), self.told.__setitem__)
+        self.layouts = layoutkeeper.layouts(edges, cast("WorkMounts", self), self.told.__setitem__)
 
     @contextlib.asynccontextmanager
     async def mounted(self, name: str, source: str, options: str) -> AsyncIterator[MountEntry]:
@@ -82,6 +81,9 @@ class Played:
     def messages(self, event: Event) -> list[str]:
         return [text for each, text in self.world.report.events if each is event]
 
+    def apply(self, config: Config) -> None:
+        self.layouts.apply(layoutkeeper.subjects(config))
+
     def judge(self, verdict: Verdict) -> None:
         self.layouts.judged(replace(HEALTHY, name="a", verdict=verdict))
 
@@ -104,7 +106,7 @@ def with_layout(**keys: Any) -> Config:
 
 def test_nothing_is_done_before_the_verdict_allows_it(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         for verdict in Verdict:
             if not verdict.usable:
                 played.judge(verdict)
@@ -121,7 +123,7 @@ def test_the_work_mount_sees_what_is_there(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.judge(Verdict.DEGRADED)
         options = {"entry-timeout": 120, "attribute-timeout": 120.0, "dump-fuse": "/x", "acl": True}
-        played.layouts.apply(with_layout(options=options))
+        played.apply(with_layout(options=options))
         await until(lambda: played.state() is LayoutState.APPLIED, "it is looked after")
         ((name, source, told),) = played.mounts
         assert (name, source) == ("layout-a", "node1:/vol")
@@ -143,12 +145,12 @@ def test_what_is_made_and_found_is_told_once(tmp_path: Path) -> None:
 
         played.answers = answers
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.FINDINGS, "it is looked after")
         assert played.messages(Event.LAYOUT_MADE) == [f"{PATH}: made 1 directory: cache"]
         (finding,) = played.messages(Event.LAYOUT_FINDING)
         assert finding.startswith(f"{PATH}: cache/hub: a symbolic link to /etc")
-        played.layouts.apply(with_layout(probe={"interval": "7s"}))
+        played.apply(with_layout(probe={"interval": "7s"}))
         await until(lambda: len(played.mounts) == 2, "the change is heard")
         await until(lambda: played.state() is LayoutState.FINDINGS, "it is looked after")
 
@@ -158,13 +160,13 @@ def test_what_is_made_and_found_is_told_once(tmp_path: Path) -> None:
 def test_a_change_of_something_else_does_not_disturb(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.APPLIED, "it is looked after")
         other = config(path="/mnt/b")
-        played.layouts.apply(Config(mounts={**with_layout().mounts, "b": other}))
+        played.apply(Config(mounts={**with_layout().mounts, "b": other}))
         await asyncio.sleep(0.05)
         assert len(played.mounts) == 1
-        played.layouts.apply(Config(mounts={"b": other}))
+        played.apply(Config(mounts={"b": other}))
         assert played.told["a"] is None
 
     play(tmp_path, body)
@@ -176,7 +178,7 @@ def test_a_failure_is_one_finding_and_no_storm(tmp_path: Path, how: str) -> None
         played.cannot_mount = how == "mount"
         played.answers = lambda _: [failed("looking at cache", 107)] if how == "late" else [{}]
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.FAILED, "it failed")
         played.judge(Verdict.NO_QUORUM)
         played.judge(Verdict.HEALTHY)
@@ -204,7 +206,7 @@ def test_a_lock_that_another_host_has_is_waited_for(
 
         played.answers = answers
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.APPLIED, "the other host did it")
         assert played.asked == ["look", "act", "look", "act", "look"]
         assert len(played.mounts) == 1
@@ -222,7 +224,7 @@ def test_a_verdict_that_turns_bad_stops_it(tmp_path: Path) -> None:
 
         played.answers = answers
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.FAILED, "it is given up")
         assert played.asked == ["look"]
 
@@ -241,7 +243,7 @@ def test_a_routine_pass_is_made_and_word_of_it_left(
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.taken > 2, "routine passes are made")
         assert len(played.asked) >= 3
 
@@ -256,7 +258,7 @@ def test_a_routine_pass_is_left_to_the_host_that_made_it(
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.APPLIED, "the first pass is ours")
         passes = len(played.asked)
         for number in range(8):
@@ -276,7 +278,7 @@ def test_a_host_with_another_layout_is_told_of_and_not_fought(
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
         played.judge(Verdict.HEALTHY)
-        played.layouts.apply(with_layout())
+        played.apply(with_layout())
         await until(lambda: played.state() is LayoutState.APPLIED, "the first pass is ours")
         played.word = {"turn": "theirs", "layout": "another"}
         await until(lambda: played.state() is LayoutState.FINDINGS, "it is told")
