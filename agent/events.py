@@ -68,6 +68,11 @@ class Event(Enum):
     REMAP_DONE = ("remap-done", "dd6c7b30f73040e3b65f8f336d9da8d3", Priority.NOTICE)
     REMAP_LEFT = ("remap-left", "d886c5c45bc8402bb0ff10c568c51361", Priority.WARNING)
     REMAP_FAILED = ("remap-failed", "809da4ea724347ae8a800dd0166b3f52", Priority.WARNING)
+    RETENTION_PLANNED = ("retention-planned", "fec8528722d436c898ef1a449342762f", Priority.NOTICE)
+    RETENTION_MOVED = ("retention-moved", "bcd32f202aafb35b666feac2340b1c4d", Priority.NOTICE)
+    RETENTION_PURGED = ("retention-purged", "6792b6f83d507e63d72e040357f25007", Priority.NOTICE)
+    RETENTION_FINDING = ("retention-finding", "81f34c1a7b7f306afa739dd1fcb27105", Priority.WARNING)
+    RETENTION_FAILED = ("retention-failed", "951d1c3d64d967917d728727b53a236b", Priority.WARNING)
     INTERNAL_ERROR = ("internal-error", "1c65f6cc41634f42959b0b3c3e870041", Priority.ERROR)
 
     def __init__(self, word: str, message_id: str, priority: Priority) -> None:

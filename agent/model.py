@@ -201,6 +201,41 @@ class RemapStatus:
     problems: tuple[str, ...] = ()
 
 
+class RetentionState(StrEnum):
+    """How far a look at the checkpoints of a volume is."""
+
+    PENDING = "pending"
+    WORKING = "working"
+    ELSEWHERE = "elsewhere"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionStatus:
+    """Checkpoints on one volume, by the newest pass of this host.
+
+    mode: report or enforce; kept: checkpoints that stay; planned, planned_bytes: that go by the
+    rules; waiting: of these, for their second look; moved, moved_bytes: to the trash, by that pass;
+    trashed, trashed_bytes: what the trash holds; ended: when the pass came to its end, None before;
+    host: who cleans the volume, "" for this one or nobody; findings: for people.
+    """
+
+    state: RetentionState
+    mode: str
+    kept: int = 0
+    planned: int = 0
+    planned_bytes: int = 0
+    waiting: int = 0
+    moved: int = 0
+    moved_bytes: int = 0
+    trashed: int = 0
+    trashed_bytes: int = 0
+    ended: float | None = None
+    host: str = ""
+    findings: tuple[str, ...] = ()
+
+
 class LayoutState(StrEnum):
     """How far the layout of a mount is."""
 
@@ -281,6 +316,7 @@ class MountStatus:
     layout: LayoutStatus | None = None
     obstacles: tuple[Obstacle, ...] = ()
     remap: RemapStatus | None = None
+    retention: RetentionStatus | None = None
 
 
 class IdentitiesState(StrEnum):

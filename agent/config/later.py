@@ -13,10 +13,7 @@ from agent.config.tree import Tree, dotted
 NAME = "NAME"
 """Stands for any name of the user's."""
 
-LATER: tuple[tuple[str, ...], ...] = (
-    ("mounts", NAME, "retention"),
-    ("health", "metrics"),
-)
+LATER: tuple[tuple[str, ...], ...] = (("health", "metrics"),)
 """From the top of the file."""
 
 _NOT_YET = f"is not supported by this version ({__version__}); remove it"

@@ -20,6 +20,7 @@ from agent.model import (
     MountStatus,
     ProcessId,
     RemapStatus,
+    RetentionStatus,
     Verdict,
 )
 
@@ -54,6 +55,7 @@ class Reporting:
         self._identities: IdentitiesStatus | None = None
         self._layouts: dict[str, LayoutStatus] = {}
         self._remaps: dict[str, RemapStatus] = {}
+        self._retentions: dict[str, RetentionStatus] = {}
         self._listeners: list[Callable[[MountStatus], None]] = []
         self._dirty = asyncio.Event()
         self._write_failed = ""
@@ -74,6 +76,13 @@ class Reporting:
         self._remaps.pop(name, None)
         if status is not None:
             self._remaps[name] = status
+        self._dirty.set()
+
+    def retained(self, name: str, status: RetentionStatus | None) -> None:
+        """Where the care of a volume's checkpoints stands; None: the file has no rules for it."""
+        self._retentions.pop(name, None)
+        if status is not None:
+            self._retentions[name] = status
         self._dirty.set()
 
     def changed(self, status: MountStatus) -> None:
@@ -175,6 +184,7 @@ class Reporting:
             advice=advice.advise(situation),
             layout=self._layouts.get(work),
             remap=self._remaps.get(work),
+            retention=self._retentions.get(work),
         )
 
 

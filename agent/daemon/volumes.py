@@ -1,4 +1,4 @@
-"""All that the agent does on volumes: it looks after layouts, and after files with old ids."""
+"""All that the agent does on volumes: it looks after layouts, files with old ids, and checkpoints."""
 
 import asyncio
 import socket
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.config.schema import Config
-from agent.daemon import layoutkeeper, remapkeeper
+from agent.daemon import layoutkeeper, remapkeeper, retentionkeeper
 from agent.daemon.permount import PerMount
 from agent.daemon.reporting import Reporting
 from agent.errors import AgentError
@@ -26,17 +26,21 @@ class Volumes:
         self._reporting = reporting
         self._mounts = WorkMounts(edges.host, runtime_dir)
         self._layouts = layoutkeeper.layouts(edges, self._mounts, reporting.laid_out)
+        host = socket.gethostname()
         bookmarks = Bookmarks(state_dir / "remap")
-        means = remapkeeper.Means(
-            edges, self._mounts, bookmarks, socket.gethostname(), reporting.remapped
+        self._remaps = remapkeeper.remaps(
+            remapkeeper.Means(edges, self._mounts, bookmarks, host, reporting.remapped)
         )
-        self._remaps = remapkeeper.remaps(means)
-        self._all: tuple[PerMount[Any], ...] = (self._layouts, self._remaps)
+        self._retentions = retentionkeeper.retentions(
+            retentionkeeper.Means(edges, self._mounts, state_dir, host, reporting.retained)
+        )
+        self._all: tuple[PerMount[Any], ...] = (self._layouts, self._remaps, self._retentions)
 
     def apply(self, config: Config, *, enforce: bool) -> None:
         """The configuration in force. enforce: False: nothing is done that may lose something."""
         self._layouts.apply(layoutkeeper.subjects(config))
         self._remaps.apply(remapkeeper.subjects(config, enforce=enforce))
+        self._retentions.apply(retentionkeeper.subjects(config, enforce=enforce))
 
     def judged(self, status: MountStatus) -> None:
         """The newest status of a mount."""

@@ -21,6 +21,8 @@ from agent.model import (
     ProcessId,
     RemapState,
     RemapStatus,
+    RetentionState,
+    RetentionStatus,
     Space,
     Verdict,
 )
@@ -92,6 +94,7 @@ def _mount(name: str, value: object) -> MountStatus:
         client_log=_get(m, "client_log", str),
         layout=_layout(_get(m, "layout", dict)),
         remap=_remap(_get(m, "remap", dict)),
+        retention=_retention(_get(m, "retention", dict)),
     )
 
 
@@ -109,6 +112,27 @@ def _remap(value: dict[str, Any]) -> RemapStatus | None:
         ended=None if ended is None else parse_iso(ended),
         host=_get(value, "host", str),
         problems=_strings(value, "problems"),
+    )
+
+
+def _retention(value: dict[str, Any]) -> RetentionStatus | None:
+    if not value:
+        return None
+    ended = _optional(value, "ended", str)
+    return RetentionStatus(
+        state=RetentionState(_get(value, "state", str)),
+        mode=_get(value, "mode", str),
+        kept=_get(value, "kept", int),
+        planned=_get(value, "planned", int),
+        planned_bytes=_get(value, "planned_bytes", int),
+        waiting=_get(value, "waiting", int),
+        moved=_get(value, "moved", int),
+        moved_bytes=_get(value, "moved_bytes", int),
+        trashed=_get(value, "trashed", int),
+        trashed_bytes=_get(value, "trashed_bytes", int),
+        ended=None if ended is None else parse_iso(ended),
+        host=_get(value, "host", str),
+        findings=_strings(value, "findings"),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
-from agent.health import identities
+from agent.health import identities, retention
 from agent.health.text import clean, clock, duration, plural, size, wrapped
 from agent.model import (
     UNKNOWN,
@@ -192,6 +192,8 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
         yield from _layout(mount.layout)
     if mount.remap is not None:
         yield from identities.remapped(mount.remap)
+    if mount.retention is not None:
+        yield from retention.lines(mount.retention)
     if mount.recoveries:
         yield "recovery", _recoveries(mount)
     yield from _holders(mount.holders)

@@ -6,6 +6,7 @@ The schema is part of the product's contract: names are added, never renamed.
 import contextlib
 import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from agent.model import (
     LayoutStatus,
     MountStatus,
     RemapStatus,
+    RetentionStatus,
     Space,
 )
 
@@ -165,7 +167,7 @@ def _mount(mount: MountStatus) -> dict[str, object]:
         "client_log": mount.client_log,
         "layout": _layout(mount.layout),
         "remap": _remap(mount.remap),
-        "retention": {},
+        "retention": _retention(mount.retention),
     }
 
 
@@ -196,6 +198,17 @@ def _remap(remap: RemapStatus | None) -> dict[str, Any]:
         "ended": None if remap.ended is None else iso(remap.ended),
         "host": remap.host,
         "problems": list(remap.problems),
+    }
+
+
+def _retention(found: RetentionStatus | None) -> dict[str, Any]:
+    if found is None:
+        return {}
+    return {
+        **asdict(found),
+        "state": found.state.value,
+        "ended": None if found.ended is None else iso(found.ended),
+        "findings": list(found.findings),
     }
 
 

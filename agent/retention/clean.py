@@ -20,6 +20,8 @@ class Pass:
 
     host, version: for the manifests. wants: a fingerprint of what this host's file says of it, which
     all hosts of the volume must have alike, or nothing is moved. move: the paths of the rules by which something is moved.
+    turn: the word that is left on the volume at the end, "" for none. idle: only when nothing else
+    wants the processor or the local disk.
     """
 
     memory: Path
@@ -27,15 +29,22 @@ class Pass:
     version: str
     wants: str
     move: tuple[str, ...]
+    turn: str = ""
+    idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Ripe:
-    """How many checkpoints may go now, of how many bytes; waiting: for their second look."""
+    """How many checkpoints may go now, of how many bytes; waiting: for their second look.
+
+    total, free: bytes of the volume by two readings, 0 where they are not known.
+    """
 
     count: int
     size: int
     waiting: int
+    total: int = 0
+    free: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +88,7 @@ class Differing:
 Row = Progress | Surveyed | Ripe | Moved | Left | Differing | Held | Refused | Returned
 
 
-async def clean(
-    children: Children, wanted: Wanted, how: Pass
-) -> AsyncGenerator[Row, None]:
+async def clean(children: Children, wanted: Wanted, how: Pass) -> AsyncGenerator[Row, None]:
     """Rows as it goes on: what was found, what may go, and what went. Raises AgentError.
 
     Abandoned at any point, nothing is lost: what was being moved goes back by the next pass.
@@ -93,6 +100,8 @@ async def clean(
         "version": how.version,
         "wants": how.wants,
         "move": how.move,
+        "turn": how.turn,
+        "idle": how.idle,
     }
     found = Found(wanted.rules)
     rows = children.stream(_KIND, wanted.root, asked, PATIENCE)
@@ -123,7 +132,7 @@ def _row(root: str, row: Mapping[str, Any]) -> Row:
         case "failure":
             raise read_failure(root, row)
         case "ripe":
-            return Ripe(int(row["count"]), int(row["bytes"]), int(row["waiting"]))
+            return Ripe(*(int(row[k]) for k in ("count", "bytes", "waiting", "total", "free")))
         case "differing":
             return Differing(tuple(map(str, row["hosts"])))
         case "moved":

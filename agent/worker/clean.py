@@ -1,14 +1,15 @@
 """One-shot: one pass of the cleaner over a volume: what may go is moved to the trash.
 
-Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move"}. memory:
-a local file, in which is kept what was planned before (agent/retention/looks.py); wants: a
+Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move", "turn"}.
+memory: a local file, in which is kept what was planned before (agent/retention/looks.py); wants: a
 fingerprint of what this host wants; move: the paths of the rules by which something is moved; what
-others plan is remembered.
+others plan is remembered; turn: the word that is left at the end (cleaners.py), "" for none. And "idle": whether to run only when nothing else wants the processor.
 
 Rows: {"row": "held"}: another host is at it; {"row": "differing", "hosts"}: they want something
 else, so nothing is moved; those of agent/worker/trashmend.py for what broke off
-before; those of the survey; {"row": "ripe", "count", "bytes", "waiting"}: so many may go, and
-others wait for their second look; those of agent/worker/trashmove.py; {"row": "failure", "what",
+before; those of the survey; {"row": "ripe", "count", "bytes", "waiting", "total", "free"}: so many
+may go, and others wait for their second look; bytes of the volume, 0 where `free_space` does not
+count or the readings differ; those of agent/worker/trashmove.py; {"row": "failure", "what",
 "errno"}. It can be killed at any time.
 """
 
@@ -21,7 +22,17 @@ from collections.abc import Iterator, Sequence
 from agent.retention import looks
 from agent.retention.looks import Ripe
 from agent.retention.planned import RulePlan
-from agent.worker import channel, hosts, memory, own, trashbin, trashmend, trashmove, whole
+from agent.worker import (
+    channel,
+    cleaners,
+    hosts,
+    memory,
+    own,
+    trashbin,
+    trashmend,
+    trashmove,
+    whole,
+)
 from agent.worker.again import Again
 from agent.worker.descent import GivenUpError
 from agent.worker.survey import Survey, open_root, raise_limit
@@ -34,6 +45,8 @@ _TOLD = 100
 def main() -> int:
     """Answer the one request."""
     request = channel.request()
+    if request["idle"]:
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     os.umask(0)
     sys.path.append(str(request["libraries"]))
     raise_limit()
@@ -67,17 +80,31 @@ def _pass(request: Row) -> Iterator[Row]:
     planned = survey.plan()
     survey.report(planned)
     ripe = _ripe(request, survey, planned)
+    basis = survey.basis()
     yield {
         "row": "ripe",
         "count": len(ripe),
         "bytes": sum(each.doomed.size or 0 for each in ripe),
         "waiting": sum(len(run.delete) for rule in planned for run in rule.runs) - len(ripe),
+        "total": basis.space.total if basis.space else 0,
+        "free": basis.space.free if basis.space else 0,
     }
-    again = Again(survey.basis())
+    again = Again(basis)
     move = [] if differing else _texts(request["move"])
     for each in ripe:
         if each.rule in move:
             yield _moved(volume, request, again, each)
+    _leave_word(volume, request)
+
+
+def _leave_word(volume: Volume, request: Row) -> None:
+    """Raises GivenUpError."""
+    if not request["turn"]:
+        return
+    try:
+        cleaners.passed(volume.trash, str(request["host"]), str(request["turn"]))
+    except OSError as error:
+        raise GivenUpError("leaving word of the pass", error.errno or errno.EIO) from None
 
 
 def _differing(request: Row, root: int) -> list[str]:

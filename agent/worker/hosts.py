@@ -10,7 +10,8 @@ import re
 
 from agent.worker import own
 
-_OURS = "hosts"
+OURS = "hosts"
+"""Of the agent's own directories on a volume."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ENDING = ".json"
 LATELY = 86400.0
@@ -21,7 +22,7 @@ _MOST = 100_000
 
 def publish(root: int, host: str, wanted: str, now: float) -> None:
     """Leave word of what this host wants. Raises own.RefusedError, OSError."""
-    where = own.directory(root, _OURS, make=True)
+    where = own.directory(root, OURS, make=True)
     try:
         own.write(where, _file(host), {"wants": wanted, "time": now})
     finally:
@@ -33,7 +34,7 @@ def differing(root: int, host: str, wanted: str, now: float) -> list[str]:
 
     Their clocks may go wrong: one that is ahead counts, too. Raises own.RefusedError, OSError.
     """
-    where = own.directory(root, _OURS, make=False)
+    where = own.directory(root, OURS, make=False)
     if where < 0:
         return []
     try:
