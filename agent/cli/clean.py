@@ -45,9 +45,7 @@ def execute(args: argparse.Namespace) -> int:
     onmount.require_root("clean")
     where = onmount.find(args.config, args.mount)
     if where.mount.retention is None:
-        raise AgentError(
-            "no-retention", f"the mount {where.name} has no retention", "see man agent.yaml"
-        )
+        raise AgentError("no-retention", f"the mount {where.name} has no retention", "see man agent.yaml")
     wanted = policy(where.mount.retention)
     paths = tuple(rule.path for rule in wanted.rules)
     if args.rule is not None and args.rule not in paths:
@@ -63,15 +61,11 @@ async def _execute(
     children = Children()
     try:
         async with _view(args.runtime_dir, where) as entry:
-            cleaning = _Cleaning(
-                children, where, wanted, entry, memory_file(args.state_dir, where.mount)
-            )
+            cleaning = _Cleaning(children, where, wanted, entry, memory_file(args.state_dir, where.mount))
             if not args.yes:
                 await cleaning.run(())
                 ripe = cleaning.ripe
-                question = (
-                    f"move {plural(ripe.count, 'checkpoint')} ({size(ripe.size)}) to the trash?"
-                )
+                question = f"move {plural(ripe.count, 'checkpoint')} ({size(ripe.size)}) to the trash?"
                 if cleaning.code != DONE or not ripe.count:
                     return cleaning.told()
                 if not onmount.confirmed(question, yes=False):

@@ -28,8 +28,7 @@ def matches(part: str, name: str) -> bool:
 
 def overlap(one: str, two: str) -> bool:
     """Whether there can be a directory that one pattern stands for and that is, or is inside, one
-    that the other stands for.
-    """
+    that the other stands for."""
     return all(map(_common, one.split("/"), two.split("/")))
 
 

@@ -268,7 +268,7 @@ class _Taken:
             case Differing(hosts=hosts):
                 self._left.append(
                     f"nothing is deleted: the files of {', '.join(hosts)} want something else of"
-                    " this volume; bring retention, layout and identities.remap in line on all hosts"
+                    " this volume; bring retention, layout and identities.remap in line everywhere"
                 )
             case Returned(run=run, names=names):
                 self._left.append(

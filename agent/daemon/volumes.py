@@ -1,4 +1,4 @@
-"""All that the agent does on volumes: it looks after layouts, files with old ids, and checkpoints."""
+"""All that the agent does on volumes: for their layouts, files with old ids, and checkpoints."""
 
 import asyncio
 import socket

@@ -188,15 +188,20 @@ def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
     if mount.space is not None and mount.space.total > 0:
         share = 100 * mount.space.free // mount.space.total
         yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
+    yield from _work(mount)
+    if mount.recoveries:
+        yield "recovery", _recoveries(mount)
+    yield from _holders(mount.holders)
+
+
+def _work(mount: MountStatus) -> Iterator[tuple[str, str]]:
+    """What the agent does on the volume."""
     if mount.layout is not None:
         yield from _layout(mount.layout)
     if mount.remap is not None:
         yield from identities.remapped(mount.remap)
     if mount.retention is not None:
         yield from retention.lines(mount.retention)
-    if mount.recoveries:
-        yield "recovery", _recoveries(mount)
-    yield from _holders(mount.holders)
 
 
 def _holders(holders: tuple[Holder, ...]) -> Iterator[tuple[str, str]]:

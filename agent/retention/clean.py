@@ -18,10 +18,10 @@ _KIND = "clean"
 class Pass:
     """memory: a local file that every pass on this host over that volume gets.
 
-    host, version: for the manifests. wants: a fingerprint of what this host's file says of it, which
-    all hosts of the volume must have alike, or nothing is moved. move: the paths of the rules by which something is moved.
-    turn: the word that is left on the volume at the end, "" for none. idle: only when nothing else
-    wants the processor or the local disk.
+    host, version: for the manifests. wants: a fingerprint of what this host's file says of it,
+    which all hosts of the volume must have alike, or nothing is moved. move: the paths of the rules
+    by which something is moved. turn: the word that is left on the volume at the end, "" for none.
+    idle: only when nothing else wants the processor.
     """
 
     memory: Path

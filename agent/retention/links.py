@@ -54,7 +54,9 @@ def target(link: Link, mounted_at: str) -> str | None:
     return None if path == ".." or path.startswith("../") else path
 
 
-def linked(places: Mapping[str, Place], links: Sequence[Link], mounted_at: str) -> dict[str, Place]:
+def linked(
+    places: Mapping[str, Place], links: Sequence[Link], mounted_at: str
+) -> dict[str, Place]:
     """The places by their paths, with all that is linked marked in their runs."""
     targets = {link.path: target(link, mounted_at) for link in links}
     marks = _Marks(places)

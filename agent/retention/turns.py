@@ -23,7 +23,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What this host knows of the others: the word last seen, how often, and passes left to them."""
+    """What this host knows of the others: the newest word, how often seen, passes left to them."""
 
     word: Word = Word()
     times: int = 0

@@ -1,9 +1,10 @@
 """One-shot: one pass of the cleaner over a volume: what may go is moved to the trash.
 
-Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move", "turn"}.
-memory: a local file, in which is kept what was planned before (agent/retention/looks.py); wants: a
-fingerprint of what this host wants; move: the paths of the rules by which something is moved; what
-others plan is remembered; turn: the word that is left at the end (cleaners.py), "" for none. And "idle": whether to run only when nothing else wants the processor.
+Request: that of agent/worker/survey.py, and {"memory", "host", "version", "wants", "move", "turn",
+"idle"}. memory: a local file, in which is kept what was planned before (agent/retention/looks.py);
+wants: a fingerprint of what this host wants; move: the paths of the rules by which something is
+moved; what others plan is remembered; turn: the word that is left at the end (cleaners.py), "" for
+none; idle: whether to run only when nothing else wants the processor.
 
 Rows: {"row": "held"}: another host is at it; {"row": "differing", "hosts"}: they want something
 else, so nothing is moved; those of agent/worker/trashmend.py for what broke off

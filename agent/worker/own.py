@@ -104,7 +104,9 @@ def write(where: int, name: str, value: dict[str, object], mode: int = 0o600) ->
     os.rename(new, name, src_dir_fd=where, dst_dir_fd=where)
 
 
-def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool) -> int | None:
+def _own(
+    parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool
+) -> int | None:
     """A directory of root's on the same device; None where it is missing and not to be made."""
     doing = f"open {shown}"
     try:

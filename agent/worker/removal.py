@@ -160,7 +160,9 @@ class Removal:
         if here.depth >= _DEEP:
             new = f".gluster-ml.{os.urandom(8).hex()}"
             try:
-                os.rename(name, new, src_dir_fd=here.descriptor, dst_dir_fd=here.top.descriptor)
+                os.rename(
+                    name, new, src_dir_fd=here.descriptor, dst_dir_fd=here.top.descriptor
+                )
             except OSError as error:
                 self._failed(name, error)
                 return

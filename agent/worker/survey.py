@@ -153,9 +153,7 @@ class Survey:
         """The runs of each rule, with what links lead to, and those of none at the end."""
         gathered = self._gathered
         found: list[list[Run]] = [[] for _ in (*self.rules, None)]
-        for path, there in sorted(
-            linked(gathered.places, gathered.links, self._mounted_at).items()
-        ):
+        for path, there in sorted(linked(gathered.places, gathered.links, self._mounted_at).items()):
             for run in there.runs:
                 blind = f"links may be missed: {gathered.blind}" if gathered.blind else ""
                 run_ = replace(run, unreadable=run.unreadable or blind)

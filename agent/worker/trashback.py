@@ -74,13 +74,7 @@ def _require_room(entry: int, run: int, shown: str, names: list[str]) -> None:
 
 
 def _carry(
-    volume: Volume,
-    entry: trashbin.Entry,
-    descriptor: int,
-    run: int,
-    names: list[str],
-    *,
-    root: bool,
+    volume: Volume, entry: trashbin.Entry, descriptor: int, run: int, names: list[str], *, root: bool
 ) -> None:
     """All of them, or none. Raises Left, OSError."""
     done: list[str] = []

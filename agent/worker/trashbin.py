@@ -71,9 +71,7 @@ def open_bin(root: int, *, make: bool) -> int:
         base = os.stat(own.BASE, dir_fd=root, follow_symlinks=False)
         if (base.st_mode | os.fstat(ours).st_mode) & 0o022:
             os.close(ours)
-            raise own.RefusedError(
-                f"use {own.BASE}/{OURS}, which others may write to,", errno.EPERM
-            )
+            raise own.RefusedError(f"use {own.BASE}/{OURS}, which others may write to,", errno.EPERM)
     return ours
 
 

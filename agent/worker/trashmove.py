@@ -92,7 +92,9 @@ def raise_if_gone(error: OSError, doing: str) -> None:
         raise GivenUpError(doing, error.errno) from None
 
 
-def _move(volume: Volume, order: Row, run: int, place_: Status, look: Look, still: Still) -> str:
+def _move(
+    volume: Volume, order: Row, run: int, place_: Status, look: Look, still: Still
+) -> str:
     """The entry's id. Raises Left, OSError."""
     names = _names(order["names"])
     inodes, owner = _looked_at(run, names, place_)

@@ -76,7 +76,9 @@ class Lightning:
         best = {name: BEST for name in recorded if name in known}
         gone = tuple(f"{shown(name)} of {BEST} is gone" for name in recorded if name not in known)
         kept = {name: why for name, why in pointed.items() if name in known}
-        return Records(pointed=best | kept, best=best if listed else None, findings=gone)
+        return Records(
+            pointed=best | kept, best=best if listed else None, findings=gone
+        )
 
 
 FAMILY = Lightning()
