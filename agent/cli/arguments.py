@@ -238,7 +238,9 @@ def _add_checkpoints(commands: _Commands) -> None:
     list_.add_argument("path", metavar="PATH", nargs="?", help="default: all rules' directories")
     _add_choice(list_)
     list_.add_argument("--json", action="store_true", help="for programs")
-    latest = command("latest", "latest", "the newest complete one of a run, to resume from", _LATEST)
+    latest = command(
+        "latest", "latest", "the newest complete one of a run, to resume from", _LATEST
+    )
     latest.add_argument("run", metavar="RUN", help="the directory of its checkpoints")
     for name, help_, text in (
         ("pin", "keep one from being cleaned away", _PIN),

@@ -45,12 +45,15 @@ def execute(args: argparse.Namespace) -> int:
     onmount.require_root("clean")
     where = onmount.find(args.config, args.mount)
     if where.mount.retention is None:
-        raise AgentError("no-retention", f"the mount {where.name} has no retention", "see man agent.yaml")
+        raise AgentError(
+            "no-retention", f"the mount {where.name} has no retention", "see man agent.yaml"
+        )
     wanted = policy(where.mount.retention)
     paths = tuple(rule.path for rule in wanted.rules)
     if args.rule is not None and args.rule not in paths:
         raise AgentError("no-such-rule", f"{args.rule}: no such rule; there is: {', '.join(paths)}")
     onmount.require_verdict(args.runtime_dir, where.name)
+    args.runtime_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
     rules = paths if args.rule is None else (args.rule,)
     return asyncio.run(_execute(args, where, wanted, rules))
 
@@ -61,11 +64,15 @@ async def _execute(
     children = Children()
     try:
         async with _view(args.runtime_dir, where) as entry:
-            cleaning = _Cleaning(children, where, wanted, entry, memory_file(args.state_dir, where.mount))
+            cleaning = _Cleaning(
+                children, where, wanted, entry, memory_file(args.state_dir, where.mount)
+            )
             if not args.yes:
                 await cleaning.run(())
                 ripe = cleaning.ripe
-                question = f"move {plural(ripe.count, 'checkpoint')} ({size(ripe.size)}) to the trash?"
+                question = (
+                    f"move {plural(ripe.count, 'checkpoint')} ({size(ripe.size)}) to the trash?"
+                )
                 if cleaning.code != DONE or not ripe.count:
                     return cleaning.told()
                 if not onmount.confirmed(question, yes=False):
@@ -79,7 +86,6 @@ async def _execute(
 @contextlib.asynccontextmanager
 async def _view(runtime_dir: Path, where: OnMount) -> AsyncIterator[MountEntry]:
     """The volume as it truly is, by a mount that is there meanwhile."""
-    runtime_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
     host = booted.mount_host()
     try:
         work = WorkMounts(host, runtime_dir)

@@ -60,7 +60,9 @@ def _named(run: RunPlan, path: str, step: int | None) -> tuple[str, str]:
 
 def _row(row: Sequence[str], widths: Sequence[int], width: int) -> Iterator[str]:
     step, name, bytes_, word, why = row
-    begin = f"  {step:>{widths[0]}}  {name:<{widths[1]}}  {bytes_:>{widths[2]}}  {word:<{widths[3]}}  "
+    begin = (
+        f"  {step:>{widths[0]}}  {name:<{widths[1]}}  {bytes_:>{widths[2]}}  {word:<{widths[3]}}  "
+    )
     why = clean(why, 2000)
     if not width:
         yield begin + why

@@ -13,7 +13,7 @@ from agent.config.places import can_hang, inside
 from agent.config.schema import Config, MountConfig
 from agent.errors import AgentError
 from agent.health import statusfile
-from agent.model import MountEntry, Verdict
+from agent.model import Verdict
 from agent.retention.declared import policy
 from agent.retention.policy import Policy
 from agent.retention.survey import THREADS, Progress, Surveyed, Wanted, survey

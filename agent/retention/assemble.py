@@ -123,6 +123,11 @@ def run(
     )
 
 
+def left_alone(run: Run, why: str) -> Run:
+    """The run, with one more reason, perhaps "", why nothing of it can be judged."""
+    return replace(run, unreadable=run.unreadable or why)
+
+
 def _unit(members: Sequence[Member]) -> Unit:
     """Complete by its models; by what goes with them only where there is none."""
     models = [m for m in members if not m.named.side] or members

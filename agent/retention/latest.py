@@ -29,7 +29,11 @@ def _ordered(run: Run, counted: Sequence[Unit]) -> list[Unit]:
     latest = max((unit.newest for unit in counted), default=0.0)
     repeats = sorted((u for u in run.units if u.pointer), key=lambda u: u.newest, reverse=True)
     later = [unit for unit in repeats if unit.newest > latest + SAVED_TOGETHER]
-    return [*later, *(unit for row in rows for unit in row), *(u for u in repeats if u not in later)]
+    return [
+        *later,
+        *(unit for row in rows for unit in row),
+        *(u for u in repeats if u not in later),
+    ]
 
 
 def _why(run: Run, unit: Unit) -> str:

@@ -54,13 +54,11 @@ def target(link: Link, mounted_at: str) -> str | None:
     return None if path == ".." or path.startswith("../") else path
 
 
-def linked(
-    places: Mapping[str, Place], links: Sequence[Link], mounted_at: str
-) -> dict[str, Place]:
+def linked(places: Mapping[str, Place], links: Sequence[Link], mounted_at: str) -> dict[str, Place]:
     """The places by their paths, with all that is linked marked in their runs."""
     targets = {link.path: target(link, mounted_at) for link in links}
     marks = _Marks(places)
-    for link in links:
+    for link in sorted(links, key=lambda link: link.path):  # the same one is told each time
         path = _end(targets[link.path], targets)
         if path is not None:
             marks.lead(link, path)

@@ -15,12 +15,12 @@ def memory_file(state_dir: Path, mount: MountConfig) -> Path:
 
 
 def wants(config: Config, mount: MountConfig) -> str:
-    """A fingerprint of what a file wants of a volume: retention, layout, and which ids become which.
+    """A fingerprint of what a file wants of a volume: retention, layout, the ids to be exchanged.
 
     12 hex digits, equal on hosts whose files say the same.
     """
     retention = mount.retention.model_dump_json() if mount.retention else ""
     layout = mount.layout.model_dump_json() if mount.layout else ""
     remap = config.identities.remap.model_dump_json()
-    alike = "\n".join((retention, layout, remap))
+    alike = f"{retention}\n{layout}\n{remap}"
     return hashlib.sha256(alike.encode()).hexdigest()[:12]

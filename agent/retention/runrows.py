@@ -19,7 +19,9 @@ def from_row(row: Mapping[str, Any]) -> Run:
     return Run(
         **{
             **row,
-            "units": tuple(Unit(**{**unit, "names": tuple(unit["names"])}) for unit in row["units"]),
+            "units": tuple(
+                Unit(**{**unit, "names": tuple(unit["names"])}) for unit in row["units"]
+            ),
             "records": Records(
                 **{**records, "metrics": metrics, "findings": tuple(records["findings"])}
             ),

@@ -91,9 +91,7 @@ def request(wanted: Wanted) -> dict[str, object]:
     }
 
 
-async def survey(
-    children: Children, wanted: Wanted
-) -> AsyncGenerator[Progress | Surveyed, None]:
+async def survey(children: Children, wanted: Wanted) -> AsyncGenerator[Progress | Surveyed, None]:
     """Progress, and at the end what was found.
 
     Raises AgentError: the root can't be read, or the volume hangs.

@@ -198,7 +198,6 @@ def read_row(row: Mapping[str, Any]) -> Row:
                 return Removing(int(row["removed"]))
             case "held":
                 return Held()
-            case _:
-                raise ValueError("no such row")
     except (KeyError, TypeError, ValueError) as error:
         raise ChildGone("the worker trash talks nonsense") from error
+    raise ChildGone("the worker trash talks nonsense")

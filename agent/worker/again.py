@@ -7,7 +7,6 @@ what moves is what the plan would move at that moment, and nothing is decided in
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from agent.retention.assemble import Whole, walked
 from agent.retention.facts import Run, Space

@@ -1,5 +1,6 @@
 """The directories that the rules of a volume are about, found by descriptors."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from agent.config.patterns import is_literal, matches, specificity
@@ -56,17 +57,17 @@ class Bases:
 
     def _matching(self, root: Directory, number: int, pattern: str) -> list[str]:
         found: list[str] = []
+        below = _below(root, pattern.split("/"), self.failed, number)
         try:
-            for path in _below(root, pattern.split("/"), self.failed, number):
-                if len(found) == _MOST:
-                    raise MetError(f"stands for more than {_MOST} directories")
-                found.append(path)
+            found += itertools.islice(below, _MOST + 1)
         except MetError as error:
             self.failed.append((number, pattern, error))
-        else:
-            if not found and not any(each[0] == number for each in self.failed):
-                self.failed.append((number, pattern, MetError("there is no such directory")))
-        return found
+        if len(found) > _MOST:
+            too_many = MetError(f"stands for more than {_MOST} directories")
+            self.failed.append((number, pattern, too_many))
+        elif not found and not any(each[0] == number for each in self.failed):
+            self.failed.append((number, pattern, MetError("there is no such directory")))
+        return found[:_MOST]
 
 
 def _below(

@@ -67,7 +67,7 @@ def _pass(request: Row) -> Iterator[Row]:
     try:
         root = open_root(str(request["path"]), request["device"])
     except OSError as error:
-        raise GivenUpError("opening the volume's root", error.errno) from None
+        raise GivenUpError("opening the volume's root", error.errno or errno.EIO) from None
     volume = Volume(root.descriptor, request["device"], -1)
     volume.trash = trashbin.open_bin(root.descriptor, make=True)
     if own.lock(volume.trash, trashbin.OURS) is None:
@@ -127,7 +127,7 @@ def _ripe(request: Row, survey: Survey, planned: Sequence[RulePlan]) -> tuple[Ri
     try:
         memory.save(path, after)
     except OSError as error:
-        raise GivenUpError(f"writing {path}", error.errno) from None
+        raise GivenUpError(f"writing {path}", error.errno or errno.EIO) from None
     return ripe
 
 

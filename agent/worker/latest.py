@@ -1,8 +1,8 @@
 """One-shot: finds the checkpoint to resume a run from.
 
-Request: {"path", "threads", "libraries"}. path: of the run's directory, or of that with the stem of one of the
-runs in it. Answer: {"latest": path, "note", "passed": [[name, why]]}, or {"none": why, "passed"},
-or {"several": [stem or format]}, or {"problem", "path"}.
+Request: {"path", "threads", "libraries"}. path: of the run's directory, or of that with the stem
+of one of the runs in it. Answer: {"latest": path, "note", "passed": [[name, why]]}, or {"none":
+why, "passed"}, or {"several": [stem or format]}, or {"problem", "path"}.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What earlier passes of the cleaner planned: a small local file, of this boot of this host alone."""
+"""What earlier passes of the cleaner planned: a local file, of this boot of this host alone."""
 
 import contextlib
 import json

@@ -79,7 +79,10 @@ def read(where: int, name: str, limit: int = _LIMIT) -> dict[str, object] | None
     except OSError:
         return None
     try:
-        found = json.loads(os.read(descriptor, limit)) if is_ours(os.fstat(descriptor)) else None
+        status = os.fstat(descriptor)
+        if not is_ours(status) or status.st_size > limit:
+            return None
+        found = json.loads(os.read(descriptor, limit))
     except (OSError, ValueError, RecursionError):
         return None
     finally:
@@ -104,9 +107,7 @@ def write(where: int, name: str, value: dict[str, object], mode: int = 0o600) ->
     os.rename(new, name, src_dir_fd=where, dst_dir_fd=where)
 
 
-def _own(
-    parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool
-) -> int | None:
+def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool) -> int | None:
     """A directory of root's on the same device; None where it is missing and not to be made."""
     doing = f"open {shown}"
     try:

@@ -1,7 +1,7 @@
 """One-shot: pins a checkpoint or a run, or takes the pin away, as whoever started it.
 
-Request: {"path", "pin": bool}. Answer: {"changed": bool, "file"}, or {"problem", "path"}. A pin is a
-file: `.keep` in a directory, NAME.keep beside a file. It is made and removed by the descriptor of
+Request: {"path", "pin": bool}. Answer: {"changed": bool, "file"}, or {"problem", "path"}. A pin is
+a file: `.keep` in a directory, NAME.keep beside a file. It is made and removed by the descriptor of
 the directory that was looked at, without following a link there.
 """
 

@@ -6,7 +6,7 @@ was killed over it is found out; its manifest goes last.
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 from agent.worker import trashbin
 from agent.worker.descent import GivenUpError
@@ -16,7 +16,9 @@ from agent.worker.trashmove import Row, Volume, raise_if_gone
 _INTERVAL = 0.25
 
 
-def purge(volume: Volume, wanted: dict[str, int], threads: int, pace: Pace) -> Iterator[Row]:
+def purge(
+    volume: Volume, wanted: dict[str, int], threads: int, pace: Pace
+) -> Generator[Row, None, None]:
     """Remove these entries (id: inode), and all that others did not come to an end with.
 
     Rows: {"row": "purged", "id"}; {"row": "odd", "id", "why"}; every quarter of a second {"row":

@@ -168,7 +168,8 @@ def _asked(view: Directory, matches: Matches) -> tuple[tuple[Named, Evidence], .
         except UnreadableError as error:
             evidence = Evidence(genuine=False, complete=False, why=str(error), broken=True)
         if view.seen.unreadable and evidence.complete:
-            evidence = Evidence(evidence.genuine, False, view.seen.unreadable, broken=True)
+            why, genuine = view.seen.unreadable, evidence.genuine
+            evidence = Evidence(genuine=genuine, complete=False, why=why, broken=True)
         answers.append((named, evidence))
         if evidence.genuine:
             break

@@ -31,12 +31,21 @@ class Pace:
     """How much rest there is: rest seconds for each second of work, by every thread."""
 
     def __init__(self, rest: float) -> None:
-        self.rest = rest
+        self._rest = rest
+        self._changed = threading.Condition()
+
+    def change(self, rest: float) -> None:
+        """From now on; who rests, too long by that, goes on."""
+        with self._changed:
+            self._rest = rest
+            self._changed.notify_all()
 
     def after(self, spent: float) -> None:
         """Rest from so many seconds of work; on a volume that has much to do it took longer."""
-        if self.rest > 0:
-            time.sleep(spent * self.rest)
+        began = time.monotonic()
+        with self._changed:
+            while (left := began + spent * self._rest - time.monotonic()) > 0:
+                self._changed.wait(left)
 
 
 class _Directory:
@@ -160,9 +169,7 @@ class Removal:
         if here.depth >= _DEEP:
             new = f".gluster-ml.{os.urandom(8).hex()}"
             try:
-                os.rename(
-                    name, new, src_dir_fd=here.descriptor, dst_dir_fd=here.top.descriptor
-                )
+                os.rename(name, new, src_dir_fd=here.descriptor, dst_dir_fd=here.top.descriptor)
             except OSError as error:
                 self._failed(name, error)
                 return

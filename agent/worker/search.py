@@ -192,9 +192,7 @@ class Recall:
 class Candidates:
     """The names in one directory that families match, until all of them were looked at."""
 
-    def __init__(
-        self, search: Search, level: Level, rule: int, depth: int, note: Note
-    ) -> None:
+    def __init__(self, search: Search, level: Level, rule: int, depth: int, note: Note) -> None:
         self._search = search
         self._level = level
         self._rule = rule

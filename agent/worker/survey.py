@@ -1,9 +1,10 @@
 """One-shot: looks at the checkpoints below the rules of a volume, and plans what may go.
 
-Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()], "within":
-[path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries", "cache"}. path: the volume's root, on that
-device; mounted_at: by which absolute links know it. within: directories that are looked at though no
-rule is about them. libraries: where PyYAML is. cache: see known.py, "" for none. space: whether `free_space` counts; sizes: of all checkpoints.
+Request: {"path", "device": [major, minor] | null, "mounted_at", "rules": [Rule.to_row()],
+"within": [path], "space": bool, "in_trash": bytes, "sizes": bool, "threads", "libraries",
+"cache"}. path: the volume's root, on that device; mounted_at: by which absolute links know it.
+within: directories that are looked at though no rule is about them. space: whether `free_space`
+counts; sizes: of all checkpoints. libraries: where PyYAML is. cache: see known.py, "" for none.
 
 Answer: now and then {"looked", "at"}; at the end the rows of agent/retention/rows.py (rule: its
 number, -1 for none), {"failed": path, "rule", "reason"} for what could not be looked at, {"told",
@@ -13,15 +14,15 @@ It only reads, and can be killed at any time. What decides stands in agent/reten
 """
 
 import contextlib
+import errno
 import os
 import resource
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
-from agent.retention.assemble import Whole, walked
+from agent.retention.assemble import Whole, left_alone, walked
 from agent.retention.facts import Run, Space, Unit
 from agent.retention.formats.registry import FAMILIES
 from agent.retention.links import linked
@@ -35,6 +36,7 @@ from agent.worker.bases import Bases, descend
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
 from agent.worker.gather import Gathered, Level
+from agent.worker.known import Known
 from agent.worker.search import Search
 from agent.worker.view import Directory, MetError, opened
 
@@ -131,7 +133,8 @@ class Survey:
         try:
             found = os.statvfs(self._root.descriptor)
         except OSError as error:
-            raise GivenUpError("asking for the free space", error.errno) from None
+            number = error.errno or errno.EIO
+            raise GivenUpError("asking for the free space", number) from None
         unit = found.f_frsize
         return Space(found.f_blocks * unit, found.f_bavail * unit, self._in_trash)
 
@@ -153,11 +156,12 @@ class Survey:
         """The runs of each rule, with what links lead to, and those of none at the end."""
         gathered = self._gathered
         found: list[list[Run]] = [[] for _ in (*self.rules, None)]
-        for path, there in sorted(linked(gathered.places, gathered.links, self._mounted_at).items()):
+        for path, there in sorted(
+            linked(gathered.places, gathered.links, self._mounted_at).items()
+        ):
             for run in there.runs:
                 blind = f"links may be missed: {gathered.blind}" if gathered.blind else ""
-                run_ = replace(run, unreadable=run.unreadable or blind)
-                found[gathered.rules[path]].append(run_)
+                found[gathered.rules[path]].append(left_alone(run, blind))
         self._unruled = found.pop()
         return list(zip(self.rules, found, strict=True))
 
@@ -230,6 +234,7 @@ class Survey:
             level.release()
 
     def report(self, planned: Sequence[RulePlan]) -> None:
+        """Emit the rows of all that was found."""
         for number, decided in enumerate(planned):
             for run in decided.runs:
                 _emit(number, run)

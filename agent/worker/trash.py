@@ -2,8 +2,8 @@
 
 Request: {"do", "path", "device"}, and for "restore" {"ids": [...]}; for "purge" {"entries": {id:
 inode}, "threads", "rest"}. path: of the mount. rest: seconds of rest for each second of work; a
-further line {"rest"} changes it. "list" shows all of it to root, to others what is theirs. It can be
-killed at any time. The rows are read by agent/retention/trash.py.
+further line {"rest"} changes it. "list" shows all of it to root, to others what is theirs. It can
+be killed at any time. The rows are read by agent/retention/trash.py.
 """
 
 import errno
@@ -75,7 +75,7 @@ def _purged(volume: Volume, request: Row, messages: Iterator[Row]) -> Iterator[R
 
 def _follow(messages: Iterator[Row], pace: Pace) -> None:
     for message in messages:
-        pace.rest = float(str(message["rest"]))
+        pace.change(float(str(message["rest"])))
 
 
 def listed(volume: Volume) -> Iterator[Row]:

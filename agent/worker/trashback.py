@@ -48,54 +48,67 @@ def restore(volume: Volume, id_: str) -> Row:
 def _restored(volume: Volume, entry: trashbin.Entry, descriptor: int) -> Row:
     """Raises Left, ObstacleError, OSError."""
     noted = trashbin.noted(volume.trash, entry.id) or manifest.load(descriptor, manifest.NOTE)
-    names = trashbin.inside(descriptor)
-    if noted is None or not names:
-        raise Left("nothing says where it came from" if names else "nothing is left in it")
+    if noted is None:
+        raise Left("nothing says where it came from")
+    root = os.geteuid() == 0
     run, status = volume.enter(noted.run)
     try:
-        # Its owner may leave what they like in it; only what was moved goes back by root's hand.
-        root = os.geteuid() == 0
         if root and status.inode != noted.place and status.uid != entry.uid:
             raise Left(f"{noted.run} is another directory now, and not its owner's")
-        names = [name for name in names if name in noted.inodes]
-        _require_room(descriptor, run, noted.run, names)
+        # Its owner may leave what they like in it; what goes back is what was moved.
+        names = [name for name in trashbin.inside(descriptor) if name in noted.inodes]
+        if not names and entry.state != "back":
+            raise Left("nothing is left in it")
+        _require_room(descriptor, run, noted, names)
         if root:
             os.close(trashbin.claim(volume.trash, entry, trashbin.BACK))
-        _carry(volume, entry, descriptor, run, names, root=root)
-        return {"row": "restored", "id": entry.id, "run": noted.run, "names": names}
+        try:
+            _carry(descriptor, run, noted, names)
+        except (OSError, Left):
+            if root:
+                trashbin.unclaim(volume.trash, entry, trashbin.BACK, descriptor)
+            raise
+        _leave(volume, entry, descriptor, root=root)
+        return {"row": "restored", "id": entry.id, "run": noted.run, "names": noted.names}
     finally:
         os.close(run)
 
 
-def _require_room(entry: int, run: int, shown: str, names: list[str]) -> None:
+def _require_room(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> None:
     for name in names:
         if not noreplace.is_free(entry, name, run, name):
-            raise Left(f"{shown}/{name} is there already, and is not replaced")
+            raise Left(f"{noted.run}/{name} is there already, and is not replaced")
 
 
-def _carry(
-    volume: Volume, entry: trashbin.Entry, descriptor: int, run: int, names: list[str], *, root: bool
-) -> None:
+def _carry(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> None:
     """All of them, or none. Raises Left, OSError."""
     done: list[str] = []
     try:
-        _pin(descriptor, run, names[0])
         for name in names:
-            noreplace.rename(descriptor, name, run, name)
+            if os.stat(name, dir_fd=entry, follow_symlinks=False).st_ino != noted.inodes[name]:
+                raise Left(f"{name} is not what was moved")
+        if noted.names[0] in names:
+            _pin(entry, run, noted.names[0])
+        for name in names:
+            noreplace.rename(entry, name, run, name)
             done.append(name)
     except OSError as error:
         for name in done:
-            noreplace.rename(run, name, descriptor, name)
-        if root:
-            trashbin.unclaim(volume.trash, entry, trashbin.BACK, descriptor)
+            noreplace.rename(run, name, entry, name)
         if isinstance(error, FileExistsError):
             raise Left("something of its name is there by now, and is not replaced") from None
         raise
-    if root:
-        trashbin.drop(volume.trash, entry.id + trashbin.BACK, descriptor)
-    else:
+
+
+def _leave(volume: Volume, entry: trashbin.Entry, descriptor: int, *, root: bool) -> None:
+    """Remove the entry, as far as whoever asks may. Raises OSError."""
+    if not root:
         with contextlib.suppress(OSError):  # what is left of the entry, the next pass removes
             os.unlink(manifest.NOTE, dir_fd=descriptor)
+    elif trashbin.inside(descriptor):  # of the owner's making
+        trashbin.unclaim(volume.trash, entry, trashbin.BACK, descriptor)
+    else:
+        trashbin.drop(volume.trash, entry.id + trashbin.BACK, descriptor)
 
 
 def _pin(entry: int, run: int, name: str) -> None:

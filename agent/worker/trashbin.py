@@ -71,7 +71,9 @@ def open_bin(root: int, *, make: bool) -> int:
         base = os.stat(own.BASE, dir_fd=root, follow_symlinks=False)
         if (base.st_mode | os.fstat(ours).st_mode) & 0o022:
             os.close(ours)
-            raise own.RefusedError(f"use {own.BASE}/{OURS}, which others may write to,", errno.EPERM)
+            raise own.RefusedError(
+                f"use {own.BASE}/{OURS}, which others may write to,", errno.EPERM
+            )
     return ours
 
 
@@ -211,9 +213,9 @@ def drop(trash: int, name: str, entry: int) -> None:
 
     name: of its directory.
     """
-    for name in _NOTES:
+    for noted_in_it in _NOTES:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=entry)
+            os.unlink(noted_in_it, dir_fd=entry)
     with contextlib.suppress(FileNotFoundError):
         os.rmdir(name, dir_fd=trash)
     forget(trash, name.partition(".")[0])

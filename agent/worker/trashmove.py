@@ -65,9 +65,9 @@ def move(volume: Volume, order: Row, look: Look, still: Still) -> Row:
     """
     run, names = str(order["run"]), _names(order["names"])
     row: Row = {"run": run, "names": names}
+    if not manifest.is_run(run) or not names or not all(map(manifest.is_name, names)):
+        return {"row": "left", **row, "why": "is no place that anything is moved from"}
     try:
-        if not manifest.is_run(run) or not names or not all(map(manifest.is_name, names)):
-            raise Left("is no place that anything is moved from")
         volume.require()
         there, status = volume.enter(run)
         try:
@@ -92,9 +92,7 @@ def raise_if_gone(error: OSError, doing: str) -> None:
         raise GivenUpError(doing, error.errno) from None
 
 
-def _move(
-    volume: Volume, order: Row, run: int, place_: Status, look: Look, still: Still
-) -> str:
+def _move(volume: Volume, order: Row, run: int, place_: Status, look: Look, still: Still) -> str:
     """The entry's id. Raises Left, OSError."""
     names = _names(order["names"])
     inodes, owner = _looked_at(run, names, place_)

@@ -42,8 +42,8 @@ class MetError(UnreadableError):
     Whatever else is the users' doing: modes, mounts, what is moved meanwhile, very many names.
     """
 
-    def __init__(self, reason: str, number: int = 0, name: str = "") -> None:
-        super().__init__(f"{name}: {reason}" if name else reason)
+    def __init__(self, reason: str, number: int = 0) -> None:
+        super().__init__(reason)
         self.reason = reason
         self.number = number
         self.is_ill = number != 0 and number not in _BY_USERS
@@ -78,7 +78,7 @@ class Directory:
     ) -> None:
         """descriptor: with O_PATH; close() closes it. path: for people, below the root."""
         self.descriptor = descriptor
-        self._above = above
+        self.above = above
         self.stat = found
         self.path = path
         self.seen = seen
@@ -109,7 +109,7 @@ class Directory:
         Its descriptors are closed; what else is asked is looked up anew.
         """
         view.rest()
-        view._above = self
+        view.above = self
         self._kept[name] = view
 
     def forget(self, name: str) -> None:
@@ -155,7 +155,7 @@ class Directory:
     def stream(self) -> Iterator[Entry]:
         """Its entries, however many: nothing is remembered. Raises MetError."""
         try:
-            opened = os.open(".", _LIST, dir_fd=self._at())
+            opened = os.open(".", _LIST, dir_fd=self.at())
             try:
                 with os.scandir(opened) as entries:
                     for entry in entries:
@@ -197,7 +197,7 @@ class Directory:
     def status(self, name: str) -> statx.Stat | None:
         """Of that name, None where there is none. Raises MetError."""
         try:
-            found = statx.at(self._at(), name)
+            found = statx.at(self.at(), name)
         except OSError as error:
             if error.errno in _NOTHING:
                 return None
@@ -230,17 +230,17 @@ class Directory:
         if self._kind(name) not in ("", LINK):
             return None
         try:
-            return os.readlink(name, dir_fd=self._at())
+            return os.readlink(name, dir_fd=self.at())
         except OSError as error:
             if error.errno not in (*_NOTHING, errno.EINVAL):
                 self._unreadable(name, error)
             return None
 
-    def _at(self) -> int:
-        """Its descriptor, opened anew after rest(). Raises OSError."""
-        if self.descriptor < 0 and self._above is not None:
+    def at(self) -> int:
+        """Its descriptor (O_PATH), opened anew after rest(). Raises OSError."""
+        if self.descriptor < 0 and self.above is not None:
             name = os.path.basename(self.path)
-            again = os.open(name, _BARE | os.O_DIRECTORY, dir_fd=self._above._at())
+            again = os.open(name, _BARE | os.O_DIRECTORY, dir_fd=self.above.at())
             found = statx.of(again)
             if (found.mount, found.inode) != (self.stat.mount, self.stat.inode):
                 os.close(again)
@@ -258,7 +258,7 @@ class Directory:
     def _entered(self, name: str) -> "Directory | None":
         """Raises OSError."""
         try:
-            descriptor = os.open(name, _BARE | os.O_DIRECTORY, dir_fd=self._at())
+            descriptor = os.open(name, _BARE | os.O_DIRECTORY, dir_fd=self.at())
         except OSError as error:
             if error.errno in (*_NOTHING, errno.ELOOP):
                 return None
@@ -266,8 +266,7 @@ class Directory:
         try:
             found = statx.of(descriptor)
             self._met(name, found)
-            if found.mount != self.stat.mount:
-                raise OSError(errno.EXDEV, "something else is mounted there")
+            self._require_ours(found)
         except BaseException:
             os.close(descriptor)
             raise
@@ -316,7 +315,7 @@ class Directory:
         None where there is nothing. Raises OSError.
         """
         try:
-            bare = os.open(name, _BARE, dir_fd=self._at())
+            bare = os.open(name, _BARE, dir_fd=self.at())
         except OSError as error:
             if error.errno in _NOTHING:
                 return None
@@ -326,8 +325,7 @@ class Directory:
             self._met(name, found)
             if not found.is_file:
                 return -1, 0
-            if found.mount != self.stat.mount:
-                raise OSError(errno.EXDEV, "something else is mounted there")
+            self._require_ours(found)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
             return os.open(f"/proc/self/fd/{bare}", flags), found.size
         finally:
@@ -341,6 +339,11 @@ class Directory:
         if found.mount != self.stat.mount:
             self.seen.mounted = self.seen.mounted or name
 
+    def _require_ours(self, found: statx.Stat) -> None:
+        """Raises OSError."""
+        if found.mount != self.stat.mount:
+            raise OSError(errno.EXDEV, "something else is mounted there")
+
     def _unreadable(self, name: str, error: OSError) -> MetError:
         """Raises GivenUpError where the volume does not answer."""
         number = error.errno or errno.EIO
@@ -350,9 +353,9 @@ class Directory:
         return self._odd(name, error.strerror or "can't be read", number)
 
     def _odd(self, name: str, why: str, number: int = 0) -> MetError:
-        error = MetError(why, number, name)
-        self.seen.unreadable = self.seen.unreadable or str(error)
-        return error
+        said = f"{name}: {why}" if name else why
+        self.seen.unreadable = self.seen.unreadable or said
+        return MetError(why, number)
 
 
 def _kind(entry: "os.DirEntry[str]") -> str:

@@ -1,4 +1,4 @@
-"""The trash on a real volume: by the tests that run on a local file system too, and by its commands."""
+"""The trash on a real volume: by the tests that run on a local one too, and by its commands."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -11,6 +11,7 @@ from agent.retention.policy import Keep, Rule
 from agent.retention.survey import Surveyed, Wanted
 from tests.unit.retention.trees import Link, Sized, Tree
 
+NOW = time.time()
 OLD = 10 * 86400.0
 """Seconds: long before any `quiet_for`, and a leftover may go."""
 
@@ -41,7 +42,7 @@ def _grow(path: Path, node: object, age: float) -> None:
 
 
 def _date(path: Path, age: float) -> None:
-    then = time.time() - age
+    then = NOW - age
     os.utime(path, (then, then), follow_symlinks=False)
 
 
@@ -80,22 +81,26 @@ def look(
 
 
 def runs(found: Surveyed) -> dict[str, RunPlan]:
-    """All runs, by path."""
-    return {run.path: run for rule in found.rules for run in rule.runs}
+    """The runs by path, where each directory has one."""
+    return {run.path: run for run in _all(found)}
+
+
+def _all(found: Surveyed) -> list[RunPlan]:
+    return [run for rule in found.rules for run in rule.runs]
 
 
 def gone(found: Surveyed) -> list[str]:
     """The paths of all that is planned to go."""
-    return [each.path for run in runs(found).values() for each in run.delete]
+    return [each.path for run in _all(found) for each in run.delete]
 
 
 def why(found: Surveyed, path: str) -> str:
     """The reasons of one that is kept."""
-    kept = {each.path: each.reasons for run in runs(found).values() for each in run.keep}
+    kept = {each.path: each.reasons for run in _all(found) for each in run.keep}
     return "; ".join(kept[path])
 
 
 def skipped(found: Surveyed) -> dict[str, str]:
     """All that is left alone or could not be read: path -> reason."""
-    of_runs = {s.path: s.reason for run in runs(found).values() for s in run.skipped}
+    of_runs = {s.path: s.reason for run in _all(found) for s in run.skipped}
     return of_runs | {each.path: each.reason for _, each in found.failed}

@@ -120,7 +120,9 @@ plans = st.builds(
     format=names,
     keep=st.lists(st.builds(Kept, names, step, reasons), max_size=9).map(tuple),
     delete=st.lists(
-        st.builds(Doomed, names, step, reasons, step, st.lists(names, min_size=1).map(tuple), names),
+        st.builds(
+            Doomed, names, step, reasons, step, st.lists(names, min_size=1).map(tuple), names
+        ),
         max_size=9,
     ).map(tuple),
     skipped=st.lists(st.builds(Skipped, names, names), max_size=9).map(tuple),

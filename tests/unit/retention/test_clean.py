@@ -17,10 +17,10 @@ from agent.retention.trash import Held, Returned
 from agent.system.children import Children
 from agent.worker import again, hosts, own, survey, whole
 from agent.worker.survey import Survey
-from tests.unit.retention.disk import OLD, grow, hf, keep
+from tests.unit.retention.disk import grow, hf, keep
 from tests.unit.retention.saved import kohya_model, kohya_state
 from tests.unit.retention.trash_world import World, content
-from tests.unit.retention.trees import Link
+from tests.unit.retention.trees import Link, Tree
 
 NOW = keep(last=1)
 RULE = Rule(NOW.path, NOW.keep, quiet_for=0.01)
@@ -48,12 +48,18 @@ def cleaned(world: World, tmp_path: Path, *rules: Rule, move: bool = True) -> li
         finally:
             await children.close()
 
-    return [row for row in asyncio.run(rows()) if isinstance(row, Ripe | Moved | Left | Differing | Held | Returned)]
+    return [
+        row
+        for row in asyncio.run(rows())
+        if isinstance(row, Ripe | Moved | Left | Differing | Held | Returned)
+    ]
 
 
 def steps(world: World, path: str = "runs") -> list[int]:
     """Those of the checkpoints that are at their place."""
-    return sorted(int(each.name.partition("-")[2]) for each in (world.top / path).glob("checkpoint-*"))
+    return sorted(
+        int(each.name.partition("-")[2]) for each in (world.top / path).glob("checkpoint-*")
+    )
 
 
 def test_what_two_passes_plan_goes_to_the_trash(world: World, tmp_path: Path) -> None:
@@ -120,9 +126,9 @@ def test_what_changed_between_the_looks_stays(world: World, tmp_path: Path, what
 
 
 def test_a_model_goes_with_its_state(world: World, tmp_path: Path) -> None:
-    run = {}
+    run: dict[str, bytes | Tree] = {}
     for epoch in (1, 2, 3):
-        run[f"lora-{epoch:06}.safetensors"] = kohya_model()
+        run[f"lora-{epoch:06}.safetensors"] = kohya_model("lora")
         run[f"lora-{epoch:06}-state"] = kohya_state()
     grow(world.top, {"runs": run})
     cleaned(world, tmp_path)
@@ -132,7 +138,10 @@ def test_a_model_goes_with_its_state(world: World, tmp_path: Path) -> None:
         ("lora-000001-state", "lora-000001.safetensors"),
         ("lora-000002-state", "lora-000002.safetensors"),
     ]
-    assert sorted(os.listdir(world.top / "runs")) == ["lora-000003-state", "lora-000003.safetensors"]
+    assert sorted(os.listdir(world.top / "runs")) == [
+        "lora-000003-state",
+        "lora-000003.safetensors",
+    ]
 
 
 def test_one_host_at_a_time(world: World, tmp_path: Path) -> None:
@@ -209,6 +218,10 @@ def test_restored_it_stays(world: World, tmp_path: Path) -> None:
     assert steps(world) == [1, 2]
 
 
+RUN = "runs/r"
+"""In the rule's own directory a pin means nothing."""
+
+
 class Planned:
     """A survey of the world that is made and not yet acted on, in this process."""
 
@@ -224,17 +237,19 @@ class Planned:
             "threads": 0,
             "cache": "",
         }
-        made = Survey(request, survey.open_root(str(world.top), None))
+        root = survey.open_root(str(world.top), None)
+        world.closing.append(root.close)
+        made = Survey(request, root)
         self.rules = made.plan()
         self.again = again.Again(made.basis())
 
     def move(self, name: str) -> dict[str, object]:
-        order = self.world.order(self.world.top / "runs", name)
+        order = self.world.order(self.world.top / RUN, name)
         (doomed,) = [d for r in self.rules for run in r.runs for d in run.delete if name in d.names]
         order["fingerprint"] = doomed.fingerprint
 
         def still(run: int, here: int, names: list[str]) -> str:
-            return self.again.speaks_against("runs", run, here, names)
+            return self.again.speaks_against(RUN, run, here, names)
 
         return self.world.move(order, whole.fingerprints, still)
 
@@ -274,49 +289,48 @@ CHANGES = [pin, pin_run, link, write, newest_goes, newest_breaks, in_use]
 def test_what_came_about_since_the_plan_keeps_it(
     world: World, change: Callable[[Path], None]
 ) -> None:
-    grow(world.top, {"runs": {"a": hf(5)} | hf(1, 2)})
+    grow(world.top, {"runs": {"a": hf(5), "r": hf(1, 2)}})
     planned = Planned(world)
-    change(world.top / "runs")
+    change(world.top / RUN)
     row = planned.move("checkpoint-1")
     assert row["row"] == "left", row
-    assert 1 in steps(world)
+    assert 1 in steps(world, RUN)
     assert world.in_trash() == []
 
 
 def test_nothing_came_about(world: World) -> None:
-    grow(world.top, {"runs": {"a": hf(5)} | hf(1, 2, 3)})
-    (world.top / "runs/best").symlink_to("checkpoint-2")
+    grow(world.top, {"runs": {"a": hf(5), "r": hf(1, 2, 3)}})
+    (world.top / "runs/r/best").symlink_to("checkpoint-2")
     planned = Planned(world)
     assert planned.move("checkpoint-1")["row"] == "moved"
-    assert steps(world) == [2, 3]
+    assert steps(world, RUN) == [2, 3]
 
 
 @pytest.mark.parametrize("change", [link, pin_run, newest_breaks])
 def test_what_came_about_while_it_moved_brings_it_back(
     world: World, change: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grow(world.top, {"runs": hf(1, 2)})
+    grow(world.top, {"runs": {"r": hf(1, 2)}})
     planned = Planned(world)
     before = again.Again.speaks_against
 
     def changing(self: again.Again, path: str, run: int, here: int, names: list[str]) -> str:
         said = before(self, path, run, here, names) if run == here else ""
         if run == here and not said:
-            change(world.top / "runs")
+            change(world.top / RUN)
             return ""
         return said or before(self, path, run, here, names)
 
     monkeypatch.setattr(again.Again, "speaks_against", changing)
     row = planned.move("checkpoint-1")
     assert row["row"] == "left", row
-    assert steps(world) == [1, 2]
+    assert steps(world, RUN) == [1, 2]
     assert world.in_trash() == []
 
 
 def test_a_link_out_of_a_checkpoint_that_goes_does_not_bring_it_back(world: World) -> None:
-    run = hf(1, 2, 3)
-    run["checkpoint-1"] = {**run["checkpoint-1"], "previous": Link("../checkpoint-2")}  # type: ignore[dict-item]
-    grow(world.top, {"runs": run}, OLD)
+    grow(world.top, {"runs": {"r": hf(1, 2, 3)}})
+    grow(world.top / RUN / "checkpoint-1", {"previous": Link("../checkpoint-2")})
     planned = Planned(world)
     assert planned.move("checkpoint-1")["row"] == "moved"
-    assert steps(world) == [2, 3]
+    assert steps(world, RUN) == [2, 3]

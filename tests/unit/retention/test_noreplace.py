@@ -82,8 +82,8 @@ def test_to_a_name_that_is_taken(tmp_path: Path, kind: str, there: str) -> None:
 
 def test_broken_off_it_is_completed(tmp_path: Path, flags: str) -> None:
     for kind in ("file", "directory"):
-        two = Two(tmp_path / kind, kind) if (tmp_path / kind).mkdir() is None else None
-        assert two is not None
+        (tmp_path / kind).mkdir()
+        two = Two(tmp_path / kind, kind)
         if kind == "file":
             os.link(two.source / "old", two.target / "new")
         else:

@@ -2,14 +2,13 @@
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from agent.errors import AgentError
 from agent.retention.policy import Keep, Rule
-from tests.unit.retention.disk import gone, grow, hf, keep, look, runs, skipped, why
+from tests.unit.retention.disk import NOW, OLD, gone, grow, hf, keep, look, runs, skipped, why
 from tests.unit.retention.saved import kohya_model, kohya_state, lightning_run, orbax_checkpoint
 from tests.unit.retention.trees import Link
 
@@ -150,8 +149,7 @@ def test_what_was_written_to_deep_inside_is_fresh(tmp_path: Path) -> None:
     grow(tmp_path, {"runs": hf(1, 2)})
     grow(tmp_path / "runs/checkpoint-1/a/b", {"x": b""}, age=0.0)
     for directory in ("a/b", "a", "."):
-        then = time.time() - 86400
-        os.utime(tmp_path / "runs/checkpoint-1" / directory, (then, then))
+        os.utime(tmp_path / "runs/checkpoint-1" / directory, (NOW - OLD, NOW - OLD))
     found = look(tmp_path)
     assert gone(found) == []
     assert "quiet_for" in why(found, "runs/checkpoint-1")

@@ -14,7 +14,7 @@ import pytest
 from agent.worker import channel, survey, view
 from agent.worker.crew import Crew
 from agent.worker.view import Directory
-from tests.unit.retention.disk import gone, grow, hf, keep, look, runs, skipped, why
+from tests.unit.retention.disk import OLD, gone, grow, hf, keep, look, runs, skipped, why
 from tests.unit.retention.saved import kohya_model
 from tests.unit.retention.trees import ODD, Link, Sized
 
@@ -23,16 +23,11 @@ NOBODY = 65534
 
 
 def test_pipes_and_sockets_and_devices_are_not_waited_for(tmp_path: Path) -> None:
-    grow(tmp_path, {"runs": hf(1, 2, 3, 4, 5)})
-    for step in (1, 2, 3):
-        (tmp_path / f"runs/checkpoint-{step}" / STATE).unlink()
-    os.mkfifo(tmp_path / "runs/checkpoint-1" / STATE)
-    grow(tmp_path / "runs/checkpoint-2", {STATE: ODD})
-    grow(tmp_path / "runs/checkpoint-3", {STATE: Link("/dev/zero")})
-    os.mkfifo(tmp_path / "runs/checkpoint-6")
-    os.mkfifo(tmp_path / "runs/name-000001.safetensors")
-    found = look(tmp_path, keep(last=1))
-    assert "runs/checkpoint-4" in gone(found)
+    odd = {"checkpoint-6": ODD, "name-000001.safetensors": ODD, "x-step=1.ckpt": ODD}
+    odd |= {"checkpoint-1": {STATE: ODD}, "checkpoint-2": {STATE: Link("/dev/zero")}}
+    grow(tmp_path, {"runs": odd}, age=2 * OLD)
+    grow(tmp_path, {"runs": hf(4, 5)})
+    assert "runs/checkpoint-4" in gone(look(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -58,14 +53,21 @@ def test_a_state_that_cannot_be_read_keeps_the_run_in_the_newest(
 
 
 def test_names_of_any_bytes_come_through(tmp_path: Path) -> None:
-    stems = [b"new\nline", b"\xff\xfe", "ünï".encode(), b"\x1b[31mred", b"{stars}*?", b"\xe2\x80\xae"]
+    stems = [
+        b"new\nline",
+        b"\xff\xfe",
+        "ünï".encode(),
+        b"\x1b[31mred",
+        b"{stars}*?",
+        b"\xe2\x80\xae",
+    ]
     for stem in stems:
         for epoch in (1, 2):
             model = kohya_model(os.fsdecode(stem) if stem != b"\xff\xfe" else "x")
             name = b"%s-%06d.safetensors" % (stem, epoch)
             grow(tmp_path / "runs", {os.fsdecode(name): model})
     grow(tmp_path / os.fsdecode(b"runs/dir\xff\n"), hf(1, 2))
-    (tmp_path / os.fsdecode(b"runs/li\xffnk")).symlink_to(os.fsdecode(b"nowhere\xff"))
+    grow(tmp_path / "runs/x", {os.fsdecode(b"li\xffnk"): Link(os.fsdecode(b"nowhere\xff"))})
     found = look(tmp_path)
     sure = [os.fsdecode(b"runs/%s-000001.safetensors" % stem) for stem in stems]
     del sure[1]  # its header calls the run something else
@@ -137,6 +139,7 @@ def test_what_the_caller_may_not_read_stays_and_hinders_nobody_else(tmp_path: Pa
     grow(tmp_path, {"runs": {"a": hf(1, 2), "secret": hf(1, 2), "b": hf(1, 2)}})
     (tmp_path / "runs/secret").chmod(0)
     (tmp_path / "runs/b/checkpoint-2").chmod(0)
+    tmp_path.chmod(0o755)
     top = survey._root(str(tmp_path), None)  # which others may not get to
     try:
         rows = as_nobody(lambda: in_process(tmp_path, top))

@@ -24,7 +24,10 @@ def _all_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
-    tree = {"a": hf(1, 2, 3), "b": {"c": lightning_run("epoch=1-step=1.ckpt", "epoch=2-step=2.ckpt")}}
+    tree = {
+        "a": hf(1, 2, 3),
+        "b": {"c": lightning_run("epoch=1-step=1.ckpt", "epoch=2-step=2.ckpt")},
+    }
     tree |= {"d": {f"cat-00000{n}.safetensors": kohya_model() for n in (1, 2)}}
     tree |= {"e": {"1": orbax_checkpoint(), "2": orbax_checkpoint(), "1999": {}}}
     tree |= {"links": {"x": Link("../a/checkpoint-1")}, ".dot": {"deep": {}}}
@@ -90,9 +93,9 @@ def test_every_change_is_noticed(volume: Path) -> None:
         os.utime(state, ns=(old.st_atime_ns, old.st_mtime_ns))
 
     changes = [
-        lambda: (runs / "a/checkpoint-1/.keep").touch(),
-        lambda: (runs / "b/c/.keep").touch(),
-        lambda: (runs / "b/c/.keep").unlink(),
+        (runs / "a/checkpoint-1/.keep").touch,
+        (runs / "b/c/.keep").touch,
+        (runs / "b/c/.keep").unlink,
         torn,
         lambda: state.write_bytes(written),
         lambda: grow(runs / "a", hf(4)),
@@ -114,7 +117,7 @@ def test_every_change_is_noticed(volume: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_changes(volume: Path, seed: int) -> None:
-    dice = random.Random(seed)
+    dice = random.Random(seed)  # noqa: S311
     for _ in range(15):
         for _ in range(dice.randrange(3)):
             mutate(volume / "runs", dice)

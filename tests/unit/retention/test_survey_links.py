@@ -71,7 +71,9 @@ def test_a_link_to_what_is_gone_from_a_run_leaves_it_alone(tmp_path: Path) -> No
 def test_no_link_is_followed(tmp_path: Path) -> None:
     outside = grow(tmp_path / "outside", {"run": hf(1, 2), "f": b"x"})
     grow(tmp_path / "root/runs", {"way": Link(str(outside)), "checkpoint-1": Link("../x")})
-    grow(tmp_path / "root/runs/a", hf(2) | {"checkpoint-1": Link(str(outside / "run/checkpoint-1"))})
+    grow(
+        tmp_path / "root/runs/a", hf(2) | {"checkpoint-1": Link(str(outside / "run/checkpoint-1"))}
+    )
     os.symlink(outside, tmp_path / "root/linked")
     found = look(tmp_path / "root", keep(), keep("linked/run"))
     assert list(runs(found)) == ["runs/a"]

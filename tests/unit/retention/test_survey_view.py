@@ -48,10 +48,20 @@ def test_every_question(view: Directory, listed: bool) -> None:
             "dir": DIRECTORY,
             "dirlink": LINK,
         }
-    assert [view.size(n) for n in ("file", "empty", "link", "dir", "none")] == [10, 0, None, None, None]
+    assert [view.size(n) for n in ("file", "empty", "link", "dir", "none")] == [
+        10,
+        0,
+        None,
+        None,
+        None,
+    ]
     assert view.read("file") == b"0123456789"
     assert (view.read("empty"), view.read("none")) == (b"", None)
-    assert (view.head("file", 3), view.head("none", 3), view.head("link", 3)) == (b"012", None, None)
+    assert (view.head("file", 3), view.head("none", 3), view.head("link", 3)) == (
+        b"012",
+        None,
+        None,
+    )
     assert (view.tail("file", 3), view.tail("file", 99)) == (b"789", b"0123456789")
     assert (view.head("large", 5), view.tail("large", 2)) == (b"begin", b"\0\0")
     assert (view.target("link"), view.target("file"), view.target("none")) == ("file", None, None)
@@ -128,9 +138,17 @@ def test_statx_says_what_stat_says(tmp_path: Path) -> None:
         for name in ("file", "link", "dir"):
             found = statx.at(here, name)
             known = os.stat(name, dir_fd=here, follow_symlinks=False)
-            assert (found.inode, found.mode, found.size) == (known.st_ino, known.st_mode, known.st_size)
+            assert (found.inode, found.mode, found.size) == (
+                known.st_ino,
+                known.st_mode,
+                known.st_size,
+            )
             assert (found.mtime, found.ctime) == (known.st_mtime_ns, known.st_ctime_ns)
-            assert (found.uid, found.gid, found.links) == (known.st_uid, known.st_gid, known.st_nlink)
+            assert (found.uid, found.gid, found.links) == (
+                known.st_uid,
+                known.st_gid,
+                known.st_nlink,
+            )
             assert found.allocated == known.st_blocks * 512
         assert statx.of(here).mount == place.mount_id(here)
         with pytest.raises(FileNotFoundError):

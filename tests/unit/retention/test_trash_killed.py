@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,8 @@ from agent.worker.removal import Pace
 from tests.unit.retention.trash_world import OWNER, World, content, look
 
 NAMES = ["lora-000001-state", "lora-000001.safetensors"]
-EVENTS = frozenset(
-    ["open"] + [f"os.{name}" for name in "rename link mkdir rmdir remove chown chmod scandir".split()]
-)
+CALLS = ["rename", "link", "mkdir", "rmdir", "remove", "chown", "chmod", "scandir"]
+EVENTS = frozenset(["open", *(f"os.{name}" for name in CALLS)])
 
 
 @pytest.fixture(params=["as on tmpfs", "as on GlusterFS"], autouse=True)
@@ -131,8 +131,7 @@ def test_so_it_is_when_what_undoes_it_is_killed_too(world: World) -> None:
         inner = 0
         killed = True
         while killed:
-            order = world.order(run, *NAMES)
-            if not killed_before(step, lambda: world.move(order)):  # noqa: B023  called at once
+            if not killed_before(step, partial(world.move, world.order(run, *NAMES))):
                 assert rounds > 100
                 return
             inner += 1
@@ -146,7 +145,7 @@ def test_a_restored_one_is_there_or_in_the_trash(world: World) -> None:
     run, before = unit(world)
     id_ = world.moved(run, *NAMES)
     pinned = {**before, f"{NAMES[0]}/.keep": b""}
-    for _ in steps(lambda: trashback.restore(world.volume, id_)):
+    for _ in steps(lambda: trashback.restore(world.volume, id_)):  # noqa: B023  the newest one
         mend(world)
         if content(run) != {".": None}:
             assert content(run) in (pinned, before)
@@ -163,7 +162,7 @@ def test_a_restored_one_is_there_or_in_the_trash(world: World) -> None:
 def test_restoring_goes_on_by_itself(world: World) -> None:
     run, before = unit(world)
     id_ = world.moved(run, *NAMES)
-    for _ in steps(lambda: trashback.restore(world.volume, id_)):
+    for _ in steps(lambda: trashback.restore(world.volume, id_)):  # noqa: B023  the newest one
         if world.in_trash():
             row = trashback.restore(world.volume, id_)
             if row["row"] == "refused":
@@ -198,7 +197,7 @@ def test_a_purge_is_gone_on_with(world: World) -> None:
 def test_killed_at_any_time(world: World) -> None:
     """Not between two things, but anywhere: 300 rounds over 8 units."""
     run = world.run()
-    lot = random.Random(5)
+    lot = random.Random(5)  # noqa: S311
     names = [f"checkpoint-{number}" for number in range(8)]
     for name in names:
         world.checkpoint(run, name)

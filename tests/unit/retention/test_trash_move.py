@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.worker import trashmend
+from agent.worker import own, trashbin, trashmend
 from agent.worker.descent import GivenUpError
 from agent.worker.trashmove import Volume
 from tests.unit.retention.trash_world import OTHER, OWNER, World, content, swapping
@@ -19,7 +19,7 @@ def test_a_directory_goes_as_it_is_and_is_noted(world: World) -> None:
     checkpoint = world.checkpoint(run, "checkpoint-100")
     before, inode, place = content(checkpoint), checkpoint.stat().st_ino, run.stat().st_ino
     id_ = world.moved(run, "checkpoint-100")
-    assert id_.startswith("20261129T")
+    assert id_.startswith("20261130T")
     assert os.listdir(run) == []
     entry = world.entry(id_)
     assert content(entry / "checkpoint-100") == before
@@ -29,7 +29,11 @@ def test_a_directory_goes_as_it_is_and_is_noted(world: World) -> None:
     note = entry.with_name(f"{id_}.json").stat()
     assert (note.st_uid, stat.S_IMODE(note.st_mode)) == (0, 0o600)
     told = world.noted(id_)
-    assert (told.run, told.place, told.inodes) == ("checkpoints/run", place, {"checkpoint-100": inode})
+    assert (told.run, told.place, told.inodes) == (
+        "checkpoints/run",
+        place,
+        {"checkpoint-100": inode},
+    )
     assert told.told == {
         "owner": OWNER,
         "group": OWNER,
@@ -157,8 +161,8 @@ def test_what_is_exchanged_just_before_the_rename_goes_back(
         assert content(checkpoint) == before
     else:
         assert content(outside) == before
-        wanted = {to_link: stat.S_IFLNK, to_fifo: stat.S_IFIFO, to_hard_link: stat.S_IFREG}
-        assert kind == wanted[swap]
+        wanted = {"to_link": stat.S_IFLNK, "to_fifo": stat.S_IFIFO, "to_hard_link": stat.S_IFREG}
+        assert kind == wanted[swap.__name__]
     assert world.in_trash() == []
 
 
@@ -266,7 +270,9 @@ def test_what_can_not_go_back_stays_in_the_trash(world: World) -> None:
 
     row = world.move(world.order(run, "checkpoint-100"), still=still)
     id_ = world.in_trash()[0]
-    why = f"latest points to it; checkpoint-100 could not be put back, and lies in the trash as {id_}"
+    why = (
+        f"latest points to it; checkpoint-100 could not be put back, and lies in the trash as {id_}"
+    )
     assert (row["row"], row["why"]) == ("left", why)
     assert content(world.entry(id_) / "checkpoint-100") == before
     assert world.noted(id_).run == "checkpoints/run"
@@ -294,8 +300,6 @@ def test_places_that_nothing_is_moved_from(world: World, change: dict[str, objec
 
 
 def test_a_trash_that_others_can_write_to_is_not_used(world: World) -> None:
-    from agent.worker import own, trashbin
-
     (world.top / ".gluster-ml/trash").chmod(0o777)
     with pytest.raises(own.RefusedError, match="others may write to"):
         trashbin.open_bin(world.root, make=True)

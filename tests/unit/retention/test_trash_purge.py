@@ -85,12 +85,18 @@ def test_nothing_of_another_mount_is_entered(world: World, tmp_path: Path) -> No
     subprocess.run(["mount", "--bind", str(same), str(inner / "bind")], check=True)
     rows = remove(world, id_)
     told = {(str(row["id"]), str(row["why"])) for row in rows if row["row"] == "odd"}
-    assert {("global_step", "Invalid cross-device link"), ("bind", "Invalid cross-device link")} <= told
+    assert {
+        ("global_step", "Invalid cross-device link"),
+        ("bind", "Invalid cross-device link"),
+    } <= told
     assert content(outside) == content(same) == {".": None, "file": b"kept"}
     assert world.in_trash() == [f"{id_}.gone", f"{id_}.json"]
-    subprocess.run(["umount", str(inner.parent.with_name(f"{id_}.gone") / "checkpoint-1/bind")], check=True)
     subprocess.run(
-        ["umount", str(inner.parent.with_name(f"{id_}.gone") / "checkpoint-1/global_step")], check=True
+        ["umount", str(inner.parent.with_name(f"{id_}.gone") / "checkpoint-1/bind")], check=True
+    )
+    subprocess.run(
+        ["umount", str(inner.parent.with_name(f"{id_}.gone") / "checkpoint-1/global_step")],
+        check=True,
     )
     assert remove(world) == [{"row": "purged", "id": id_}], "the next one goes on with it"
     assert world.in_trash() == []
@@ -147,10 +153,9 @@ def test_while_it_is_at_work_nobody_gets_half_of_it(world: World) -> None:
     run = world.run()
     world.checkpoint(run, "checkpoint-1", files=50)
     id_ = world.moved(run, "checkpoint-1")
-    rows = purge.purge(world.volume, {id_: world.entry(id_).stat().st_ino}, 1, Pace(50))
-    for row in rows:
-        assert row["row"] == "removing"
-        break
+    pace = Pace(10_000)
+    rows = purge.purge(world.volume, {id_: world.entry(id_).stat().st_ino}, 1, pace)
+    assert next(rows)["row"] == "removing"
     gone = world.entry(f"{id_}.gone").stat()
     assert (gone.st_uid, stat.S_IMODE(gone.st_mode)) == (0, 0o1700)
     (told,) = ask(world, do="list")
@@ -158,7 +163,8 @@ def test_while_it_is_at_work_nobody_gets_half_of_it(world: World) -> None:
     for uid in (0, OWNER):
         (answer,) = ask(world, uid, do="restore", ids=[id_])
         assert (answer["row"], answer["why"]) == ("refused", "no such entry")
-    rows.close()
+    pace.change(0)
+    assert {"row": "purged", "id": id_} in list(rows)
 
 
 def test_pace(world: World) -> None:
@@ -180,9 +186,9 @@ def test_the_pace_is_changed_while_it_works(world: World) -> None:
     run = world.run()
     world.checkpoint(run, "checkpoint-1", files=500)
     id_ = world.moved(run, "checkpoint-1")
-    pace = Pace(1000.0)
+    pace = Pace(10_000)
     rows = purge.purge(world.volume, {id_: world.entry(id_).stat().st_ino}, 2, pace)
-    threading.Timer(0.3, lambda: setattr(pace, "rest", 0.0)).start()
+    threading.Timer(0.3, lambda: pace.change(0.0)).start()
     assert [row["row"] for row in rows if row["row"] != "removing"] == ["purged"]
 
 
@@ -277,7 +283,9 @@ def test_an_owner_who_swaps_names_meanwhile_gets_nothing_else_removed(world: Wor
     os.chown(secret, OTHER, OTHER)
     mine = world.file(outside, "mine", b"mine")
     attack = subprocess.Popen(
-        [sys.executable, "-c", ATTACK, str(world.top), str(OWNER)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", ATTACK, str(world.top), str(OWNER)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     purged = 0
     try:

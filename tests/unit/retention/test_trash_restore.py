@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent.worker import trashmend
+from agent.worker import trashback, trashbin, trashmend
 from tests.unit.retention.trash_world import OTHER, OWNER, World, content
 
 REPOSITORY = Path(__file__).parents[3]
@@ -30,7 +30,9 @@ def ask(world: World, uid: int = 0, **request: Any) -> list[dict[str, Any]]:
     source = WORKER.format(repository=str(REPOSITORY), top=str(world.top), uid=uid)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        worker = subprocess.Popen([sys.executable, "-c", source], stdin=theirs, stdout=theirs)
+        worker = subprocess.Popen(
+            [sys.executable, "-c", source], stdin=theirs.fileno(), stdout=theirs.fileno()
+        )
         theirs.close()
         # Root's own temporary directories are closed to others.
         ours.sendall(json.dumps({"path": ".", "device": None, **request}).encode() + b"\n")
@@ -54,9 +56,8 @@ def test_it_is_there_as_it_was_and_pinned(world: World, uid: int) -> None:
     mtime = (checkpoint / "file0").stat().st_mtime_ns
     id_ = world.moved(run, "checkpoint-100")
     row = restore(world, id_, uid)
-    assert row == {
-        **{"row": "restored", "id": id_, "run": "checkpoints/run", "names": ["checkpoint-100"]}
-    }
+    told = {"row": "restored", "id": id_, "run": "checkpoints/run"}
+    assert row == {**told, "names": ["checkpoint-100"]}
     assert content(checkpoint) == {**before, ".keep": b""}
     assert (checkpoint.stat().st_ino, checkpoint.stat().st_uid) == (inode, OWNER)
     assert (checkpoint / "file0").stat().st_mtime_ns == mtime
@@ -112,6 +113,23 @@ def test_all_of_a_unit_or_nothing(world: World) -> None:
     (run / names[1]).unlink()
     assert restore(world, id_)["row"] == "restored"
     assert set(os.listdir(run)) == set(names)
+
+
+def test_what_its_owner_put_in_its_place_is_not_put_back_by_root(world: World) -> None:
+    run = world.run()
+    world.checkpoint(run, "checkpoint-100")
+    id_ = world.moved(run, "checkpoint-100")
+    entry = world.entry(id_)
+    (entry / "checkpoint-100").rename(entry / "aside")
+    (entry / "checkpoint-100").symlink_to("/etc")
+    assert restore(world, id_)["why"] == "checkpoint-100 is not what was moved"
+    assert entry.stat().st_uid == 0, "of several owners"
+    (entry / "checkpoint-100").unlink()
+    (entry / "aside").rename(entry / "checkpoint-100")
+    (entry / "more").mkdir()
+    assert restore(world, id_)["row"] == "restored"
+    assert os.listdir(run) == ["checkpoint-100"]
+    assert world.in_trash() == [id_, f"{id_}.json"], "with what the owner has left in it"
 
 
 def test_another_user_gets_nothing(world: World) -> None:
@@ -313,6 +331,4 @@ def one_move(world: World, run: Path) -> bool:
 
 
 def restored_here(world: World, id_: str) -> bool:
-    from agent.worker import trashback, trashbin
-
     return trashbin.is_id(id_) and trashback.restore(world.volume, id_)["row"] == "restored"

@@ -16,7 +16,7 @@ TRASH = ".gluster-ml/trash"
 
 
 def look(where: int, names: list[str]) -> tuple[str, str]:
-    """A fingerprint as the survey's: inode, size, mtime, ctime of all; and without the tops' ctime."""
+    """As the survey's: of inode, size, mtime, ctime of all; and without the tops' ctime."""
     whole, lasting = hashlib.sha256(), hashlib.sha256()
 
     def add(parent: int, name: str, path: str) -> None:
@@ -45,9 +45,12 @@ class World:
     def __init__(self, top: Path) -> None:
         self.top = top
         self.root = os.open(top, os.O_PATH | os.O_DIRECTORY)
+        self.closing: list[Callable[[], None]] = []
         self.volume = Volume(self.root, None, trashbin.open_bin(self.root, make=True))
 
     def close(self) -> None:
+        for close in self.closing:
+            close()
         os.close(self.root)
         os.close(self.volume.trash)
 
@@ -77,8 +80,10 @@ class World:
 
     def order(self, run: Path, *names: str, **changes: Any) -> Row:
         where = os.open(run, os.O_RDONLY)
-        fingerprint = look(where, sorted(names))[0]
-        os.close(where)
+        try:
+            fingerprint = look(where, sorted(names))[0]
+        finally:
+            os.close(where)
         return {
             "run": str(run.relative_to(self.top)),
             "names": list(names),
