@@ -27,8 +27,7 @@ def matches(part: str, name: str) -> bool:
 
 
 def overlap(one: str, two: str) -> bool:
-    """Whether there can be a directory that one pattern stands for and that is, or is inside, one
-    that the other stands for."""
+    """Whether a directory that one stands for can be, or be inside, one that the other does."""
     return all(map(_common, one.split("/"), two.split("/")))
 
 

@@ -187,5 +187,3 @@ class RetentionConfig(Strict):
         if len(value) > MOST_RULES:
             raise ValueError(f"has more than {MOST_RULES} rules; use patterns in their paths")
         return tuple(value)
-
-

@@ -32,7 +32,7 @@ def _rule(rule: RuleConfig) -> Rule:
         keep=_keep(rule.keep),
         quiet_for=rule.quiet_for,
         format=rule.format,
-        free_space=rule.free_space and _free_space(rule.free_space),
+        free_space=_free_space(rule.free_space) if rule.free_space else None,
         max_size=rule.max_size,
     )
 
@@ -41,7 +41,7 @@ def _keep(keep: KeepConfig) -> Keep:
     return Keep(
         last=keep.last,
         every_steps=keep.every_steps,
-        best=keep.best and _best(keep.best),
+        best=_best(keep.best) if keep.best else None,
         newer_than=keep.newer_than,
     )
 

@@ -1,4 +1,4 @@
-"""Two looks: nothing is deleted that an earlier pass did not plan to delete just as it is now. Pure.
+"""Two looks: nothing goes that an earlier pass did not plan to delete just as it is now. Pure.
 
 Times are seconds of this host's own monotonic clock. The clocks of other hosts, by which files have
 their times, could be anything: what was written to between the looks has another fingerprint,
@@ -50,7 +50,7 @@ def look(
 ) -> tuple[tuple[Ripe, ...], dict[Target, Look]]:
     """What is ripe, and what to remember until the next pass. now: monotonic.
 
-    Ripe is what the memory has with the same fingerprint since at least the rule's `quiet_for`. What
+    Ripe is what the memory has with the same fingerprint for the rule's `quiet_for` at least. What
     is not planned any more is forgotten, so that it begins anew. What was not walked has no
     fingerprint, and is never ripe.
     """

@@ -1,8 +1,8 @@
 """What the rules of one volume keep and delete: runs in, a plan out. Pure.
 
 It is asked twice. First with units of which only the names and the evidence were looked at; those
-that are doomed then are walked whole, and it is asked again with `whole`: what is doomed now and was
-not walked is kept.
+that are doomed then are walked whole, and it is asked again with `whole`: what would be doomed now
+and was not walked is kept.
 """
 
 from collections.abc import Sequence
@@ -101,7 +101,7 @@ def _run(rule: Rule, run: Run, now: float, *, whole: bool) -> _Run:
 def _left_alone(run: Run) -> str:
     """Why nothing of it can be judged, "" if it can."""
     if run.unreadable:
-        return f"can't be read: {run.unreadable}"
+        return f"not all of it is known: {run.unreadable}"
     if run.records.leave:
         return run.records.leave
     newest = [max(run.units, key=lambda unit: unit.newest, default=None)]

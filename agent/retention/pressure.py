@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from agent.config import sizes
+from agent.config.sizes import Amount
 from agent.retention.facts import Space
 from agent.retention.keepers import Judged
-from agent.retention.policy import Amount, FreeSpace, Rule, amount_of
+from agent.retention.policy import FreeSpace, Rule, amount_of
 
 Part = tuple[Rule, Sequence[Judged]]
 """A rule, and all checkpoints of its runs."""

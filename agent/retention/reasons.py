@@ -37,7 +37,7 @@ def number(value: float) -> str:
 
 
 def newer(count: int, word: str) -> str:
-    """"1 complete one is newer by step", "3 complete ones are newer by step"."""
+    """As in "1 complete one is newer by step" and "3 complete ones are newer by step"."""
     return f"{count} complete {'one is' if count == 1 else 'ones are'} newer by {word}"
 
 

@@ -133,8 +133,7 @@ class Survey:
         try:
             found = os.statvfs(self._root.descriptor)
         except OSError as error:
-            number = error.errno or errno.EIO
-            raise GivenUpError("asking for the free space", number) from None
+            raise GivenUpError("asking for the free space", error.errno or errno.EIO) from None
         unit = found.f_frsize
         return Space(found.f_blocks * unit, found.f_bavail * unit, self._in_trash)
 
@@ -240,8 +239,8 @@ class Survey:
                 _emit(number, run)
             for said in decided.findings:
                 channel.emit({"told": said, "rule": number})
-        for run in self._unruled:
-            _emit(NO_RULE, _described(run))
+        for unruled in self._unruled:
+            _emit(NO_RULE, _described(unruled))
         for number, path, reason in self._gathered.failed:
             channel.emit({"failed": path, "rule": number, "reason": reason})
         channel.emit({"whole": True})

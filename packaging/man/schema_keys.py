@@ -51,7 +51,7 @@ def keys(model: type[BaseModel] = Config, below: tuple[str, ...] = ()) -> Iterat
 
 
 def _inner(annotation: object) -> tuple[type[BaseModel] | None, tuple[str, ...]]:
-    """The model that a mapping or list holds, and what stands between the key and the model's own."""
+    """The model of a key, also in a mapping or list, and what stands between its key and theirs."""
     annotation = _without_none(annotation)
     if _is_model(annotation):
         return annotation, ()

@@ -116,8 +116,9 @@ def test_the_table_of_commands_is_that_of_the_program() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_shown_exists(name: str) -> None:
+    command = re.compile(r"gluster-ml-agent ((?:(?:ids|checkpoints|trash) )?[a-z]+)\b(.*)")
     for piece in code(text(name)):
-        for word, rest in re.findall(r"gluster-ml-agent ((?:ids )?[a-z]+)\b(.*)", piece):
+        for word, rest in command.findall(piece):
             assert word in commands(), f"{name}: {piece}"
             known = commands()[word].format_help()
             assert all(option in known for option in re.findall(r"--[a-z]+", rest)), piece

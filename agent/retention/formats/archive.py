@@ -24,7 +24,8 @@ def is_other(view: View, name: str) -> bool:
 
     Raises UnreadableError.
     """
-    return bool(view.size(name)) and view.head(name, len(_ENTRY)) != _ENTRY
+    first = view.head(name, len(_ENTRY))
+    return bool(first) and first != _ENTRY
 
 
 def torn(view: View, name: str) -> str:

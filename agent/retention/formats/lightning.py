@@ -53,7 +53,8 @@ class Lightning:
     def evidence(self, run: View, named: Named) -> Evidence:
         """Of a file its first keys and its end; of a directory what the strategy leaves in it."""
         try:
-            if run.size(named.name) is not None:
+            entry = run.entries().get(named.name)
+            if entry is not None and entry.kind == FILE:
                 return _of_file(run, named.name)
         except UnreadableError as error:
             why = f"can't be read: {error}"
@@ -76,9 +77,7 @@ class Lightning:
         best = {name: BEST for name in recorded if name in known}
         gone = tuple(f"{shown(name)} of {BEST} is gone" for name in recorded if name not in known)
         kept = {name: why for name, why in pointed.items() if name in known}
-        return Records(
-            pointed=best | kept, best=best if listed else None, findings=gone
-        )
+        return Records(pointed=best | kept, best=best if listed else None, findings=gone)
 
 
 FAMILY = Lightning()

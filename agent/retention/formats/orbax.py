@@ -1,7 +1,7 @@
 """Checkpoints of Orbax.
 
 Source: orbax/checkpoint/_src/path/step.py (_StandardNameFormat), atomicity.py, atomicity_types.py
-(TMP_DIR_SUFFIX, COMMIT_SUCCESS_FILE) and ../metadata/checkpoint.py (_CHECKPOINT_METADATA, StepMetadata).
+(TMP_DIR_SUFFIX, COMMIT_SUCCESS_FILE), ../metadata/checkpoint.py (_CHECKPOINT_METADATA).
 A save begins with the metadata and ends with the time of its commit in them; then comes the commit
 file, where it is written, or the rename to the final name.
 """
@@ -51,14 +51,14 @@ FAMILY = Orbax()
 
 
 def _evidence(checkpoint: View) -> Evidence:
-    if checkpoint.size(METADATA) is None:
-        # Most directories with a number for a name are parts of data sets: they are not listed.
-        return says(f"{METADATA} is missing", "was never committed")
     try:
-        said = json_object(checkpoint, METADATA) or {}
+        said = json_object(checkpoint, METADATA)
     except UnreadableError as error:
         why = f"{METADATA} {error}"
         return Evidence(genuine=True, complete=False, why=why, broken=True)
+    if said is None:
+        # Most directories with a number for a name are parts of data sets: they are not listed.
+        return says(f"{METADATA} is missing", "was never committed")
     entries = checkpoint.entries()
     committed = COMMITTED in entries or bool(finite(said.get("commit_timestamp_nsecs")))
     writing = next((name for name in entries if _STAGING in name), "")

@@ -38,7 +38,7 @@ def _unsound(view: View, entry: Entry, depth: int) -> str:
 def _torn(view: View, name: str) -> str:
     if not name.endswith(_NEVER_EMPTY):
         return ""
-    if not view.size(name):
+    if view.head(name, 1) == b"":
         return "is empty"
     if name.endswith(".safetensors"):
         return safetensors.torn(view, name, safetensors.header(view, name))

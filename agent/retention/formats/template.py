@@ -1,7 +1,7 @@
 """Names made from a template, `val_loss=0.25-step=100`: Lightning's, and NeMo's after it.
 
-Source: lightning/pytorch/callbacks/model_checkpoint.py (format_checkpoint_name). A metric's name may
-hold underscores, spaces and dots; what stands between two fields is the user's.
+Source: lightning/pytorch/callbacks/model_checkpoint.py (format_checkpoint_name). A metric's name
+may hold underscores, spaces and dots; what stands between two fields is the user's.
 """
 
 import re

@@ -122,7 +122,8 @@ PATHS = [
 @pytest.mark.parametrize(("path", "said"), PATHS, ids=range(len(PATHS)))
 def test_paths(path: str, said: str) -> None:
     (found,) = lines(
-        HEAD + f"    retention:\n      rules:\n        - path: {path}\n          keep: {{last: 3}}\n"
+        HEAD
+        + f"    retention:\n      rules:\n        - path: {path}\n          keep: {{last: 3}}\n"
     )
     assert found.startswith("agent.yaml:8:")
     assert ": mounts.m.retention.rules[0].path: " in found
@@ -164,7 +165,8 @@ KEEPS = [
 @pytest.mark.parametrize(("keep", "place", "said"), KEEPS, ids=range(len(KEEPS)))
 def test_keeps(keep: str, place: str, said: str) -> None:
     found = lines(
-        HEAD + f"    retention:\n      rules:\n        - keep: {keep}\n          path: checkpoints\n"
+        HEAD
+        + f"    retention:\n      rules:\n        - keep: {keep}\n          path: checkpoints\n"
     )
     # What is given without a value is told where its key stands.
     assert found[0].startswith(f"agent.yaml:{place}")
@@ -174,7 +176,7 @@ def test_keeps(keep: str, place: str, said: str) -> None:
 
 KEEP = "keep: {last: 3}"
 SECTIONS = [
-    ("{}", "6:5: mounts.m.retention:", "is missing, e.g. rules: [{path: checkpoints, keep:"),
+    ("{}", "6:5: mounts.m.retention.rules:", "is missing, e.g. rules: [{path: checkpoints, keep:"),
     ("{rules: []}", "6:24: mounts.m.retention.rules:", "is empty; write a rule, or remove"),
     ("{rules: }", "6:23: mounts.m.retention.rules:", "must be a list"),
     ("{rules: {path: a}}", "6:24: mounts.m.retention.rules:", "must be a list, e.g. [{path:"),
@@ -183,10 +185,10 @@ SECTIONS = [
     ("{rules: [{path: a}]}", f"6:25: {RULE}", "is missing, e.g. keep: {last: 3}"),
     (f"{{rules: [{{path: a, {KEEP}, keeps: 1}}]}}", "6:52:", "did you mean keep?"),
     (f"{{rules: [{{path: a, {KEEP}, x: 1}}]}}", "6:52:", "there are path, keep, quiet_for,"),
-    (f"{{rules: [{{path: a, {KEEP}}}], mode: on}}", "6:59:", "must be report or enforce"),
-    (f"{{rules: [{{path: a, {KEEP}}}], every: 0s}}", "6:60:", "is out of range"),
-    (f"{{rules: [{{path: a, {KEEP}}}], trash: {{keep: 1d}}}}", "6:61:", "did you mean keep_for?"),
-    (f"{{rules: [{{path: a, {KEEP}}}], trash: {{keep_for: 3}}}}", "6:71:", "without a unit"),
+    (f"{{rules: [{{path: a, {KEEP}}}], mode: on}}", "6:60:", "must be report or enforce"),
+    (f"{{rules: [{{path: a, {KEEP}}}], every: 0s}}", "6:61:", "is out of range"),
+    (f"{{rules: [{{path: a, {KEEP}}}], trash: {{keep: 1d}}}}", "6:62:", "did you mean keep_for?"),
+    (f"{{rules: [{{path: a, {KEEP}}}], trash: {{keep_for: 3}}}}", "6:72:", "without a unit"),
     (f"{{rules: [{{path: a, {KEEP}, quiet_for: 0s}}]}}", "6:63:", "is out of range"),
     (f"{{rules: [{{path: a, {KEEP}, format: hff}}]}}", "6:60:", "must be hf, swift, diffusers"),
     (f"{{rules: [{{path: a, {KEEP}, max_size: 20}}]}}", "6:62:", "is a number without a unit"),

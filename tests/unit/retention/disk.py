@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from agent.cli.surveying import looked_at
 from agent.retention.planned import RunPlan
@@ -46,7 +47,7 @@ def _date(path: Path, age: float) -> None:
     os.utime(path, (then, then), follow_symlinks=False)
 
 
-def hf(*steps: int, **more: bytes) -> Tree:
+def hf(*steps: int, **more: bytes) -> dict[str, Any]:
     """A run of the Trainer with these steps."""
     state = b'{"global_step": %d, "log_history": [], "best_model_checkpoint": null}'
     return {

@@ -5,7 +5,7 @@ from typing import Any
 
 from agent.retention.facts import Records, Run, Space, Unit
 from agent.retention.plan import plan_rule
-from agent.retention.planned import RulePlan, RunPlan
+from agent.retention.planned import Doomed, Kept, RulePlan, RunPlan
 from agent.retention.policy import Best, Keep, Rule
 
 NOW = 1_800_000_000.0
@@ -13,18 +13,18 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 GIB = 1 << 30
 
 
-def unit(step: int, **changes: Any) -> Unit:
-    """A complete checkpoint; the greater its step, the less old: 1000 days less its step."""
+def unit(number: int, **changes: Any) -> Unit:
+    """A complete checkpoint; the greater its number, the less old, by minutes."""
     given: dict[str, Any] = {
-        "names": (f"checkpoint-{step}",),
+        "names": (f"checkpoint-{number}",),
         "series": "step",
-        "order": step,
-        "step": step,
+        "order": number,
+        "step": number,
         "complete": True,
-        "newest": NOW - 1000 * DAY + step * MINUTE,
+        "newest": NOW - 1000 * DAY + number * MINUTE,
         "walked": True,
         "size": GIB,
-        "fingerprint": f"of {step}",
+        "fingerprint": f"of {number}",
     }
     return Unit(**(given | changes))
 
@@ -70,7 +70,8 @@ def stays(plan: RunPlan) -> list[int]:
 
 def why(plan: RunPlan, step: int) -> tuple[str, ...]:
     """The reasons for what becomes of a checkpoint."""
-    (found,) = [each for each in (*plan.keep, *plan.delete) if each.path.endswith(f"-{step}")]
+    told: list[Kept | Doomed] = [*plan.keep, *plan.delete]
+    (found,) = [each for each in told if each.path.endswith(f"-{step}")]
     return found.reasons
 
 

@@ -104,7 +104,9 @@ def orbax_checkpoint(metrics: Mapping[str, Any] | None = None) -> Run:
 
 def kohya_model(output: str = "cat", **more: str) -> bytes:
     """A network of sd-scripts, with a few of its metadata."""
-    return safetensors_file({"ss_output_name": output, "ss_epoch": "3", "modelspec.title": "x"} | more)
+    return safetensors_file(
+        {"ss_output_name": output, "ss_epoch": "3", "modelspec.title": "x"} | more
+    )
 
 
 def kohya_state(step: int = 100) -> Run:

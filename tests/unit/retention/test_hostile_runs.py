@@ -65,7 +65,10 @@ RUNS: list[Tree] = [
     deepspeed_run("global_step400", 300, 400),
     megatron_run("400", 300, 400),
     verl_run("400", 300, 400),
-    {**lightning_run("step=300.ckpt", "step=400.ckpt"), "best_k_models.yaml": b"step=300.ckpt: 1\n"},
+    {
+        **lightning_run("step=300.ckpt", "step=400.ckpt"),
+        "best_k_models.yaml": b"step=300.ckpt: 1\n",
+    },
     {"step=300.ckpt": lightning_directory(), "last.ckpt": Link("step=300.ckpt")},
     {"step=300.ckpt": lightning_deepspeed(), "hpc_ckpt_300.ckpt": lightning_file()},
     {NEMO: nemo_checkpoint(), f"{NEMO}-last": Link(NEMO), f"{NEMO}-unfinished": b""},

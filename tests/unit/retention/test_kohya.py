@@ -65,7 +65,9 @@ def test_a_model_and_its_state_are_one_unit() -> None:
     model = FAMILY.named(Entry("cat-000003.safetensors", FILE))
     state = FAMILY.named(Entry("cat-000003-state", DIRECTORY))
     other = FAMILY.named(Entry("dog-000003-state", DIRECTORY))
-    assert model is not None and state is not None and other is not None
+    assert model is not None
+    assert state is not None
+    assert other is not None
     assert model.unit() == state.unit() != other.unit()
 
 
@@ -81,7 +83,8 @@ def test_a_model_and_its_state_are_one_unit() -> None:
 )
 def test_a_whole_model(name: str, raw: bytes) -> None:
     found = evidence(FAMILY, {name: raw})[name]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,9 @@ def test_a_torn_model_is_incomplete() -> None:
 
 
 def test_a_model_that_cannot_be_read_is_broken() -> None:
-    assert evidence(FAMILY, {f"{EPOCH}.safetensors": Unreadable("EIO")})[f"{EPOCH}.safetensors"].broken
+    assert evidence(FAMILY, {f"{EPOCH}.safetensors": Unreadable("EIO")})[
+        f"{EPOCH}.safetensors"
+    ].broken
     huge = Sized(1 << 40, (1 << 30).to_bytes(8, "little"))
     assert evidence(FAMILY, {f"{EPOCH}.safetensors": huge})[f"{EPOCH}.safetensors"].broken
 
@@ -136,7 +141,8 @@ def test_shards_of_a_data_set_are_not_genuine() -> None:
 
 def test_a_whole_state() -> None:
     found = evidence(FAMILY, {f"{EPOCH}-state": kohya_state()})[f"{EPOCH}-state"]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 def test_a_state_without_its_record_is_not_genuine() -> None:

@@ -21,21 +21,31 @@ NAME = "epoch=3-step=500.ckpt"
         ("epoch=3-step=500-v12.ckpt", "step", 500, {}),
         ("step=7.ckpt", "step", 7, {}),
         ("epoch=003.ckpt", "epoch", 3, {}),
-        ("epoch=2-val_loss=0.02-other_metric=0.03.ckpt", "epoch", 2, {"val_loss": 0.02, "other_metric": 0.03}),
+        (
+            "epoch=2-val_loss=0.02-other_metric=0.03.ckpt",
+            "epoch",
+            2,
+            {"val_loss": 0.02, "other_metric": 0.03},
+        ),
         ("sample-mnist-epoch=02-val_loss=0.32.ckpt", "epoch", 2, {"val_loss": 0.32}),
         ("checkpoint_epoch=01-acc=01.ckpt", "epoch", 1, {"acc": 1.0}),
         ("model_epoch=3_step=40_reward=-1.5e-05.ckpt", "step", 40, {"reward": -1.5e-05}),
         ("epoch=1-step=9-val_loss=nan.ckpt", "step", 9, {}),
         ("epoch=1-step=9-loss=inf.ckpt", "step", 9, {}),
         ("epoch=1-step=9-loss=1e999.ckpt", "step", 9, {}),
-        ("gpt--val_loss=1.25-step=100-consumed_samples=800.0.ckpt", "step", 100, {"val_loss": 1.25, "consumed_samples": 800.0}),
+        (
+            "gpt--val_loss=1.25-step=100-consumed_samples=800.0.ckpt",
+            "step",
+            100,
+            {"val_loss": 1.25, "consumed_samples": 800.0},
+        ),
         ("hpc_ckpt_4.ckpt", "hpc", 4, {}),
     ],
 )
-def test_a_name_says_its_number(name: str, series: str, order: int, metrics: object) -> None:
+def test_a_name_says_its_number(name: str, series: str, order: int, metrics: dict[str, float]) -> None:
     said = FAMILY.named(Entry(name, FILE))
     assert said is not None
-    assert (said.series, said.order, said.metrics) == (series, order, {**metrics})  # type: ignore[dict-item]
+    assert (said.series, said.order, said.metrics) == (series, order, metrics)
     assert said.step == (order if series == "step" else None)
     assert not said.pointer
     assert FAMILY.named(Entry(name, DIRECTORY)) == said
@@ -73,7 +83,9 @@ def test_links_are_no_checkpoints(kind: str) -> None:
     assert FAMILY.named(Entry("last.ckpt", kind)) is None
 
 
-@pytest.mark.parametrize("name", ["last.ckpt", "last-v1.ckpt", "epoch=3-last.ckpt", "a--step=5-last.ckpt"])
+@pytest.mark.parametrize(
+    "name", ["last.ckpt", "last-v1.ckpt", "epoch=3-last.ckpt", "a--step=5-last.ckpt"]
+)
 def test_the_last_one_repeats_another(name: str) -> None:
     said = FAMILY.named(Entry(name, FILE))
     assert said is not None
@@ -88,8 +100,12 @@ def test_versions_of_a_step_are_one_unit() -> None:
 
 
 def test_what_the_cluster_saves_has_an_order_of_its_own() -> None:
-    hpc, step = FAMILY.named(Entry("hpc_ckpt_3.ckpt", FILE)), FAMILY.named(Entry("step=3.ckpt", FILE))
-    assert hpc is not None and step is not None
+    hpc, step = (
+        FAMILY.named(Entry("hpc_ckpt_3.ckpt", FILE)),
+        FAMILY.named(Entry("step=3.ckpt", FILE)),
+    )
+    assert hpc is not None
+    assert step is not None
     assert hpc.unit() != step.unit()
 
 
@@ -133,7 +149,8 @@ def test_a_file_that_cannot_be_read_is_broken() -> None:
 @pytest.mark.parametrize("tree", [lightning_directory(), lightning_deepspeed()])
 def test_a_whole_directory(tree: dict[str, object]) -> None:
     found = evidence(FAMILY, {NAME: tree})[NAME]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 @pytest.mark.parametrize("part", [".metadata", "meta.pt"])
@@ -165,8 +182,12 @@ def test_a_link_that_leads_nowhere_keeps_the_run() -> None:
 
 def test_the_best_ones_are_those_of_the_record() -> None:
     long = "a" * 200
-    text = f"/x/run/{NAME}: 0.25\n? /x/{long}/step=9.ckpt\n: 0.5\n'/x/step=11.ckpt': .inf\n".encode()
-    found = records(FAMILY, {**lightning_run(NAME, "step=9.ckpt", "step=10.ckpt"), "best_k_models.yaml": text})
+    text = (
+        f"/x/run/{NAME}: 0.25\n? /x/{long}/step=9.ckpt\n: 0.5\n'/x/step=11.ckpt': .inf\n".encode()
+    )
+    found = records(
+        FAMILY, {**lightning_run(NAME, "step=9.ckpt", "step=10.ckpt"), "best_k_models.yaml": text}
+    )
     assert found.best == {NAME: "best_k_models.yaml", "step=9.ckpt": "best_k_models.yaml"}
     assert found.pointed == found.best
     assert found.findings == ("'step=11.ckpt' of best_k_models.yaml is gone",)

@@ -16,13 +16,27 @@ NAME = "llama--val_loss=1.25-epoch=0-step=500"
     [
         (NAME, "llama", "step", 500, {"val_loss": 1.25}),
         (f"{NAME}-v1", "llama", "step", 500, {"val_loss": 1.25}),
-        ("a--reduced_train_loss=0.50-epoch=1-consumed_samples=800.0", "a", "consumed_samples", 800, {"reduced_train_loss": 0.5}),
-        ("model_name=0--val_loss=0.00-step=9-consumed_samples=5120.0", "model_name=0", "step", 9, {"val_loss": 0.0}),
+        (
+            "a--reduced_train_loss=0.50-epoch=1-consumed_samples=800.0",
+            "a",
+            "consumed_samples",
+            800,
+            {"reduced_train_loss": 0.5},
+        ),
+        (
+            "model_name=0--val_loss=0.00-step=9-consumed_samples=5120.0",
+            "model_name=0",
+            "step",
+            9,
+            {"val_loss": 0.0},
+        ),
         ("my--model--val_loss=nan-step=2", "my--model", "step", 2, {}),
         ("m--reward=-1.5-step=3", "m", "step", 3, {"reward": -1.5}),
     ],
 )
-def test_a_name_of_nemo(name: str, stem: str, series: str, order: int, metrics: dict[str, float]) -> None:
+def test_a_name_of_nemo(
+    name: str, stem: str, series: str, order: int, metrics: dict[str, float]
+) -> None:
     said = nemo.FAMILY.named(Entry(name, DIRECTORY))
     assert said is not None
     assert (said.stem, said.series, said.order, said.metrics) == (stem, series, order, metrics)
@@ -83,7 +97,9 @@ def test_a_name_of_nemo_alone_says_nothing() -> None:
 
 def test_a_link_of_nemo_points() -> None:
     last = f"{NAME}-last"
-    assert records(nemo.FAMILY, {NAME: nemo_checkpoint(), last: Link(NAME)}).pointed == {NAME: f"link {last}"}
+    assert records(nemo.FAMILY, {NAME: nemo_checkpoint(), last: Link(NAME)}).pointed == {
+        NAME: f"link {last}"
+    }
     assert records(nemo.FAMILY, {NAME: nemo_checkpoint(), last: Link("gone")}).leave
 
 
@@ -113,7 +129,8 @@ def test_what_automodel_reserves_is_staging() -> None:
 
 def test_a_published_checkpoint() -> None:
     found = evidence(automodel.FAMILY, automodel_run(100))["epoch_0_step_100"]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 @pytest.mark.parametrize("more", [{".incomplete": b""}])
@@ -136,11 +153,16 @@ def test_losses_that_cannot_be_read_break_it() -> None:
 
 
 def test_pointers_and_losses_of_automodel() -> None:
-    tree = automodel_run(1, 2, LATEST=Link("epoch_0_step_2"), **{"LOWEST_VAL.txt": b"epoch_0_step_1\n"})
+    tree = automodel_run(
+        1, 2, LATEST=Link("epoch_0_step_2"), **{"LOWEST_VAL.txt": b"epoch_0_step_1\n"}
+    )
     found = records(automodel.FAMILY, tree)
     assert found.pointed == {"epoch_0_step_2": "LATEST", "epoch_0_step_1": "LOWEST_VAL"}
     assert found.best == {"epoch_0_step_1": "LOWEST_VAL"}
-    assert found.metrics == {1: {"train_loss": 2.0, "val_loss": 1.0}, 2: {"train_loss": 1.5, "val_loss": 0.5}}
+    assert found.metrics == {
+        1: {"train_loss": 2.0, "val_loss": 1.0},
+        2: {"train_loss": 1.5, "val_loss": 0.5},
+    }
 
 
 def test_without_lowest_val_nothing_is_best() -> None:

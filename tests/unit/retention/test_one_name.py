@@ -45,7 +45,9 @@ def claimed(inside: Any) -> list[str]:
 )
 def test_the_first_that_finds_its_evidence(inside: Any, first: str) -> None:
     assert claimed(inside)[0] == first
-    assert len(claimed(inside)) == (2 if "args.json" in inside and "iter_0000500" not in inside else 1)
+    assert len(claimed(inside)) == (
+        2 if "args.json" in inside and "iter_0000500" not in inside else 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,15 @@ from tests.unit.retention.written import evidence, records, without
 def test_epochs_and_steps_of_torchtune() -> None:
     epoch = torchtune.FAMILY.named(Entry("epoch_3", DIRECTORY))
     step = torchtune.FAMILY.named(Entry("step_3", DIRECTORY))
-    assert epoch is not None and step is not None
+    assert epoch is not None
+    assert step is not None
     assert (epoch.series, epoch.order, epoch.step) == ("epoch", 3, None)
     assert (step.series, step.order, step.step) == ("step", 3, 3)
 
 
-@pytest.mark.parametrize("name", ["epoch_", "epoch_1_old", "epoch-1", "step_1.tmp", "xstep_1", "epoch_1_step_2"])
+@pytest.mark.parametrize(
+    "name", ["epoch_", "epoch_1_old", "epoch-1", "step_1.tmp", "xstep_1", "epoch_1_step_2"]
+)
 def test_other_names_are_not_torchtunes(name: str) -> None:
     assert torchtune.FAMILY.named(Entry(name, DIRECTORY)) is None
 
@@ -45,7 +48,8 @@ def test_other_names_are_not_torchtunes(name: str) -> None:
 )
 def test_a_whole_checkpoint_of_torchtune(tree: Run) -> None:
     found = evidence(torchtune.FAMILY, {"epoch_0": tree})["epoch_0"]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 @pytest.mark.parametrize(
@@ -53,7 +57,11 @@ def test_a_whole_checkpoint_of_torchtune(tree: Run) -> None:
     [
         {},
         torchtune_checkpoint(last=True),
-        {"model.safetensors": safetensors_file(), "optimizer.bin": b"x", "random_states_0.pkl": b"x"},
+        {
+            "model.safetensors": safetensors_file(),
+            "optimizer.bin": b"x",
+            "random_states_0.pkl": b"x",
+        },
         {"0001.jpg": b"x"},
     ],
 )
@@ -78,7 +86,8 @@ def test_an_unfinished_checkpoint_of_torchtune(tree: Run) -> None:
 @pytest.mark.parametrize("tree", [torchtitan_checkpoint(), torchtitan_for_hf()])
 def test_a_whole_checkpoint_of_torchtitan(tree: Run) -> None:
     found = evidence(torchtitan.FAMILY, {"step-100": tree})["step-100"]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 @pytest.mark.parametrize(
@@ -134,7 +143,12 @@ def test_orbax_writes_directories() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["500.orbax-checkpoint-tmp", "500.orbax-checkpoint-tmp-1796048553", "state_5.orbax-checkpoint-tmp-1"]
+    "name",
+    [
+        "500.orbax-checkpoint-tmp",
+        "500.orbax-checkpoint-tmp-1796048553",
+        "state_5.orbax-checkpoint-tmp-1",
+    ],
 )
 def test_what_orbax_has_not_renamed_yet_is_staging(name: str) -> None:
     assert orbax.FAMILY.staging(Entry(name, DIRECTORY))
@@ -150,7 +164,8 @@ def orbax_changed(**changes: object) -> Run:
 @pytest.mark.parametrize("tree", [orbax_checkpoint(), orbax_changed()])
 def test_a_committed_checkpoint_of_orbax(tree: Run) -> None:
     found = evidence(orbax.FAMILY, {"500": tree})["500"]
-    assert found.genuine and found.complete
+    assert found.genuine
+    assert found.complete
 
 
 @pytest.mark.parametrize(
@@ -168,7 +183,9 @@ def test_an_unfinished_checkpoint_of_orbax(tree: Run) -> None:
 
 @pytest.mark.parametrize("node", [b"{", b"[]", b"", Unreadable("EIO")])
 def test_metadata_of_orbax_that_cannot_be_read_break_it(node: object) -> None:
-    found = evidence(orbax.FAMILY, {"500": {**orbax_checkpoint(), "_CHECKPOINT_METADATA": node}})["500"]
+    found = evidence(orbax.FAMILY, {"500": {**orbax_checkpoint(), "_CHECKPOINT_METADATA": node}})[
+        "500"
+    ]
     assert found.broken
     assert not found.complete
 

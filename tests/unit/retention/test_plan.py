@@ -139,14 +139,18 @@ def test_best_by_a_metric(best: Best, values: dict[int, float], kept: int, said:
 
 def test_the_best_few() -> None:
     records = logged("eval_loss", {1: 3.0, 2: 1.0, 3: 2.0, 4: 4.0})
-    plan = only(rule(1, best=Best(2, "eval_loss", "min")), run(*steps(1, 2, 3, 4, 5), records=records))
+    plan = only(
+        rule(1, best=Best(2, "eval_loss", "min")), run(*steps(1, 2, 3, 4, 5), records=records)
+    )
     assert stays(plan) == [2, 3, 5]
     assert why(plan, 3) == ("best: eval_loss 2 is the 2nd lowest of 4",)
     assert why(plan, 1)[-1] == "eval_loss 3 is not one of the 2 lowest of 4"
 
 
 def test_a_metric_in_the_name_is_a_record() -> None:
-    units = [unit(step, metrics={"val_loss": loss}) for step, loss in ((1, 0.2), (2, 0.3), (3, 0.4))]
+    units = [
+        unit(step, metrics={"val_loss": loss}) for step, loss in ((1, 0.2), (2, 0.3), (3, 0.4))
+    ]
     plan = only(rule(1, best=Best(1, "val_loss", "min")), run(*units))
     assert stays(plan) == [1, 3]
     assert why(plan, 2)[-1] == "val_loss 0.3 is not the lowest of 3"
@@ -222,14 +226,20 @@ def test_the_target_of_a_pointer_stays() -> None:
 
 def test_a_pointer_to_any_name_of_a_unit_keeps_it() -> None:
     pair = unit(1, names=("checkpoint-1", "checkpoint-1-state"))
-    plan = only(rule(1), run(pair, *steps(2, 3), records=Records(pointed={"checkpoint-1-state": "x"})))
+    plan = only(
+        rule(1), run(pair, *steps(2, 3), records=Records(pointed={"checkpoint-1-state": "x"}))
+    )
     assert stays(plan) == [1, 3]
 
 
 WHOLE: list[tuple[dict[str, Any], str, str]] = [
     ({"pinned": ".keep"}, "the run is pinned by .keep", ""),
     ({"linked": "models/prod"}, "the link models/prod leads to the run", ""),
-    ({"unreadable": "EIO"}, "the run is left alone: can't be read: EIO", "can't be read: EIO"),
+    (
+        {"unreadable": "EIO"},
+        "the run is left alone: not all of it is known: EIO",
+        "not all of it is known: EIO",
+    ),
     (
         {"records": Records(leave="latest names global_step9, which is not there")},
         "the run is left alone: latest names global_step9, which is not there",

@@ -28,9 +28,9 @@ def test_just_the_shortfall_goes_oldest_first() -> None:
     wide = rule(1, every_steps=1, free_space=WISH)
     plan = only(wide, run(*steps(*range(1, 11))), space=TIGHT)
     assert gone(plan) == [1, 2, 3, 4, 5, 6]
+    said = "free_space: 9% is free, less than 10%: the oldest of what may go for that, until"
     assert why(plan, 1) == (
-        "free_space: 9% is free, less than 10%: the oldest of what may go for that, until 15% will"
-        " be",
+        f"{said} 15% will be",
         "only that kept it: every_steps: 1 is a multiple of 1",
     )
 

@@ -16,16 +16,17 @@ from agent.worker.crew import Crew
 from agent.worker.view import Directory
 from tests.unit.retention.disk import OLD, gone, grow, hf, keep, look, runs, skipped, why
 from tests.unit.retention.saved import kohya_model
-from tests.unit.retention.trees import ODD, Link, Sized
+from tests.unit.retention.trees import ODD, Link, Sized, Tree
 
 STATE = "trainer_state.json"
 NOBODY = 65534
 
 
 def test_pipes_and_sockets_and_devices_are_not_waited_for(tmp_path: Path) -> None:
-    odd = {"checkpoint-6": ODD, "name-000001.safetensors": ODD, "x-step=1.ckpt": ODD}
-    odd |= {"checkpoint-1": {STATE: ODD}, "checkpoint-2": {STATE: Link("/dev/zero")}}
+    odd: Tree = {"checkpoint-6": ODD, "name-000001.safetensors": ODD, "x-step=1.ckpt": ODD}
     grow(tmp_path, {"runs": odd}, age=2 * OLD)
+    states = {"checkpoint-1": {STATE: ODD}, "checkpoint-2": {STATE: Link("/dev/zero")}}
+    grow(tmp_path, {"runs": states}, age=2 * OLD)
     grow(tmp_path, {"runs": hf(4, 5)})
     assert "runs/checkpoint-4" in gone(look(tmp_path))
 

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,7 @@ def test_every_change_is_noticed(volume: Path) -> None:
         state.write_bytes(b"x" * len(written))
         os.utime(state, ns=(old.st_atime_ns, old.st_mtime_ns))
 
-    changes = [
+    changes: list[Callable[[], object]] = [
         (runs / "a/checkpoint-1/.keep").touch,
         (runs / "b/c/.keep").touch,
         (runs / "b/c/.keep").unlink,

@@ -144,7 +144,9 @@ def test_megatrons_metrics_stand_in_the_log() -> None:
 def test_and_so_does_the_best_one_once_it_has_ended() -> None:
     end = lines({"best_model_checkpoint": "/out/checkpoint-400", "last_model_checkpoint": "x"})
     tree = {**MEGATRON, "logging.jsonl": LOG + end}
-    assert records(FAMILY, tree).best == {"checkpoint-400": "best_model_checkpoint in logging.jsonl"}
+    assert records(FAMILY, tree).best == {
+        "checkpoint-400": "best_model_checkpoint in logging.jsonl"
+    }
     gone = records(FAMILY, {**without(MEGATRON, "checkpoint-400"), "logging.jsonl": LOG + end})
     assert (gone.leave, gone.best) == ("", {})
     assert gone.findings == ("the best checkpoint, 'checkpoint-400', is gone",)

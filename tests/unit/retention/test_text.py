@@ -1,5 +1,6 @@
 """Foreign texts: what is read of them, and that nothing but UnreadableError comes out."""
 
+import contextlib
 import json
 import math
 
@@ -40,8 +41,8 @@ anything = st.recursive(
         ("1.0", None),
         (" 1", None),
         ("1\n", None),
-        ("٣", None),
-        ("²", None),
+        ("\u0663", None),
+        ("\u00b2", None),
         ("0x1", None),
     ],
 )
@@ -106,10 +107,8 @@ def test_a_word_longer_than_any_name_is_not_read() -> None:
 @given(st.binary() | anything.map(lambda value: json.dumps(value).encode()))
 def test_json_is_an_object_or_unreadable(raw: bytes) -> None:
     view = TreeView({"x.json": raw, "x.jsonl": raw})
-    try:
+    with contextlib.suppress(UnreadableError):
         assert isinstance(json_object(view, "x.json"), dict)
-    except UnreadableError:
-        pass
     assert all(isinstance(line, dict) for line in json_lines(view, "x.jsonl"))
 
 
@@ -138,4 +137,8 @@ def test_what_is_no_number_in_json_is_none() -> None:
 
 def test_what_is_not_there_is_none() -> None:
     view = TreeView({})
-    assert (word(view, "x"), json_object(view, "x"), list(json_lines(view, "x"))) == (None, None, [])
+    assert (word(view, "x"), json_object(view, "x"), list(json_lines(view, "x"))) == (
+        None,
+        None,
+        [],
+    )

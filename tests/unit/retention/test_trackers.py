@@ -72,7 +72,7 @@ def test_without_pointer_nothing_is_known_to_be_complete(
         b"/etc",
         b"..",
         b"../400",
-        "٤٠٠".encode(),
+        "\u0664\u0660\u0660".encode(),
         b"+400",
         b"4_00",
         b"-1",
@@ -123,7 +123,13 @@ def test_a_checkpoint_that_cant_be_listed_is_broken(
         (
             verl.FAMILY,
             ["global_step_500", "global_step_0"],
-            ["global_step500", "global_step_", "global_step_5a", "global_step__5", "global_step_٥"],
+            [
+                "global_step500",
+                "global_step_",
+                "global_step_5a",
+                "global_step__5",
+                "global_step_\u0665",
+            ],
         ),
         (
             deepspeed.FAMILY,
@@ -218,7 +224,10 @@ def test_optimizer_states_alone_are_genuine_and_incomplete(name: str) -> None:
 
 def test_a_tag_of_peoples_own_has_no_place_in_the_order() -> None:
     tree = {**deepspeed_run("best", 300, 400), "best": {"mp_rank_00_model_states.pt": WEIGHTS}}
-    assert records(deepspeed.FAMILY, tree).leave == "latest names 'best', which has no place in the order"
+    assert (
+        records(deepspeed.FAMILY, tree).leave
+        == "latest names 'best', which has no place in the order"
+    )
 
 
 def test_universal_checkpoints_are_pointed_to_as_well() -> None:
