@@ -5,7 +5,6 @@ what moves is what the plan would move at that moment, and nothing is decided in
 """
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 
 from agent.retention.assemble import Whole, walked
@@ -17,6 +16,7 @@ from agent.retention.planned import RunPlan
 from agent.retention.policy import Rule
 from agent.worker import whole
 from agent.worker.bases import descend
+from agent.worker.clock import Clock
 from agent.worker.crew import Crew
 from agent.worker.gather import Gathered, Level
 from agent.worker.known import Known
@@ -41,6 +41,7 @@ class Basis:
         gathered: Gathered,
         bases: Mapping[str, int],
         mounted_at: str,
+        clock: Clock,
     ) -> None:
         self.root = root
         self.ruled = ruled
@@ -48,6 +49,7 @@ class Basis:
         self.gathered = gathered
         self.bases = bases
         self.mounted_at = mounted_at
+        self.clock = clock
 
 
 class _One(Search):
@@ -131,7 +133,7 @@ class Again:
         wholes = _wholes(before, path) | now
         others = [each for each in before if each.path != path]
         ruled[number] = (rule, [*others, *(walked(each, wholes) for each in runs)])
-        planned = plan(ruled, now=time.time(), space=self._basis.space, whole=True)
+        planned = plan(ruled, now=self._basis.clock.now(), space=self._basis.space, whole=True)
         return _stays(planned[number].runs, path, names)
 
 
