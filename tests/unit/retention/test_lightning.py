@@ -42,7 +42,9 @@ NAME = "epoch=3-step=500.ckpt"
         ("hpc_ckpt_4.ckpt", "hpc", 4, {}),
     ],
 )
-def test_a_name_says_its_number(name: str, series: str, order: int, metrics: dict[str, float]) -> None:
+def test_a_name_says_its_number(
+    name: str, series: str, order: int, metrics: dict[str, float]
+) -> None:
     said = FAMILY.named(Entry(name, FILE))
     assert said is not None
     assert (said.series, said.order, said.metrics) == (series, order, metrics)
