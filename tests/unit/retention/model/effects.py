@@ -24,15 +24,17 @@ class Killed(BaseException):
 class Watch:
     """One piece of a worker's work. It dies before its dies-th change, from 1; 0: it lives.
 
-    acts: the effect, looks included, before which somebody else acts, from 1.
+    acts: the effect, looks included, before which somebody else acts, from 1. late: both are
+    counted from begin() on.
     """
 
-    def __init__(self, dies: int = 0, acts: int = 0, act: Callable[[], None] | None = None) -> None:
+    def __init__(self, dies: int = 0, acts: int = 0, *, late: bool = False) -> None:
         self.effects = self.changes = 0
         self.is_dead = False
+        self.act: Callable[[], None] = lambda: None
+        self._counts = not late
         self._dies = dies
-        self._acts = acts
-        self.act = act
+        self._left = acts
         self._thread = threading.get_ident()
 
     def __call__(self, *, changes: bool) -> None:
@@ -42,13 +44,20 @@ class Watch:
         if self.is_dead:
             raise Killed
         self.effects += 1
+        if not self._counts:
+            return
+        self._left -= 1
         self.changes += changes
         if changes and self.changes == self._dies:
             self.is_dead = True
             raise Killed
-        if self.effects == self._acts and self.act is not None:
+        if self._left == 0:
             with watching(None):
                 self.act()
+
+    def begin(self) -> None:
+        """Count from now on."""
+        self._counts = True
 
 
 _watch: Watch | None = None

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 TRASH = ".gluster-ml/trash/"
+HOLDING = 0o1700
+"""The mode of an empty directory that the agent makes, for another to take its name."""
 
 
 class Node(NamedTuple):
@@ -141,6 +143,8 @@ def _walk(at: str, path: str, found: Inventory) -> None:
             here = f"{path}/{entry.name}" if path else entry.name
             is_directory = entry.is_dir(follow_symlinks=False)
             size = -1 if is_directory else status.st_size
+            if is_directory and status.st_mode & 0o7777 == HOLDING and not os.listdir(entry.path):
+                continue
             target = os.readlink(entry.path) if entry.is_symlink() else ""
             found[status.st_ino] = Node(here, size, status.st_mtime_ns, target)
             if is_directory:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from agent.worker import noreplace
+from tests.unit.retention.model.effects import Watch
 from tests.unit.retention.model.volume import World, counted
 from tests.unit.retention.model.writers import FAMILIES, Training, Unit
 
@@ -79,7 +80,7 @@ class Model(RuleBasedStateMachine):
         there = self.world.units()
         return there[number % len(there)] if there else None
 
-    @rule(which=any_of, number=numbers, steps=st.integers(0, 6))
+    @rule(which=any_of, number=numbers, steps=st.sampled_from([1, 2, 3, 4, 9, 9, 9, 9]))
     def saves(self, which: int, number: int, steps: int) -> None:
         counted["steps"] += 1
         self.save(self.run(which), number)
@@ -131,34 +132,47 @@ class Model(RuleBasedStateMachine):
         counted["steps"] += 1
         self.world.clean(self.world.hosts[which])
 
-    @rule(which=st.integers(0, 1), seconds=waits)
-    def cleans_twice(self, which: int, seconds: float) -> None:
-        self.cleans(which)
+    def ripen(self, which: int, number: int, seconds: float) -> None:
+        """Save one more, and have what it makes needless planned to go."""
+        self.saves(number, number, 9)
         self.time_passes(seconds)
         self.cleans(which)
+        self.time_passes(101.0)
 
-    @rule(which=st.integers(0, 1), dies=st.integers(1, 40))
-    def cleans_and_is_killed(self, which: int, dies: int) -> None:
+    @rule(which=st.integers(0, 1), number=numbers, seconds=waits)
+    def cleans_twice(self, which: int, number: int, seconds: float) -> None:
+        self.ripen(which, number, seconds)
+        self.cleans(which)
+
+    @rule(which=st.integers(0, 1), number=numbers, dies=st.integers(1, 25), late=st.booleans())
+    def cleans_and_is_killed(self, which: int, number: int, dies: int, *, late: bool) -> None:
+        self.ripen(which, number, 101.0)
         counted["steps"] += 1
-        self.world.clean(self.world.hosts[which], dies=dies)
+        self.world.clean(self.world.hosts[which], Watch(dies, late=late))
 
     @rule(
         which=st.integers(0, 1),
-        acts=st.integers(1, 250),
+        acts=st.integers(1, 120),
         dies=st.integers(0, 40),
+        late=st.booleans(),
         what=st.sampled_from(ACTS),
         number=numbers,
     )
     def cleans_while_somebody_acts(
-        self, which: int, acts: int, dies: int, what: str, number: int
+        self,
+        which: int,
+        acts: int,
+        dies: int,
+        what: str,
+        number: int,
+        *,
+        late: bool,
     ) -> None:
+        self.ripen(which, number, 101.0)
         counted["steps"] += 1
-        self.world.clean(
-            self.world.hosts[which],
-            dies=dies,
-            acts=acts,
-            act=lambda: self.act(what, number % 31, number, other=1 - which),
-        )
+        watch = Watch(dies, acts, late=late)
+        watch.act = lambda: self.act(what, number % 31, number, other=1 - which)
+        self.world.clean(self.world.hosts[which], watch)
 
     @rule(number=numbers, dies=st.integers(0, 12))
     def restores(self, number: int, dies: int) -> None:
@@ -209,7 +223,7 @@ class Model(RuleBasedStateMachine):
             case "pin":
                 where = [f"{first}/.keep" if is_directory else f"{first}.keep"]
                 where.append(f"{unit.run.path}/.keep")
-                pin = where[number % 8 == 0]
+                pin = where[number % 8 == 0 or ground.is_there(where[1])]
                 if ground.is_there(pin):
                     ground.remove(pin)
                 else:
@@ -272,8 +286,8 @@ class Model(RuleBasedStateMachine):
 
     def restore(self, number: int, dies: int = 0) -> None:
         if id_ := self.kept(number):
-            self.world.restore(id_, dies)
+            self.world.restore(id_, Watch(dies))
 
     def purge(self, number: int, dies: int = 0) -> None:
         if id_ := self.kept(number):
-            self.world.purge([id_], dies)
+            self.world.purge([id_], Watch(dies))

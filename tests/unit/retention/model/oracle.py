@@ -68,7 +68,7 @@ def _reasons(unit: Unit, now: Now) -> Iterator[str]:
     last = now.rule.keep.last or 1
     if not any(each.complete for each in newer):
         yield "no newer complete one is there"
-    if len(newer) < last:
+    if unit.looks_so and len(newer) < last:
         yield f"among the last {last}"
     newest = now.newest(unit)
     later = [each for each in counted if now.newest(each) >= newest]

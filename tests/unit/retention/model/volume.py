@@ -1,6 +1,7 @@
 """A volume with writers and cleaners, each step of which is checked against what must never be."""
 
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -42,12 +43,15 @@ class Host(Clock):
         self.skew = 0.0
         self.looks: list[tuple[int, float]] = []
         self.asked = 0
+        self.watch: Watch | None = None
 
     def now(self) -> float:
         return self.world.ground.wall / 1e9 + self.skew
 
     def monotonic(self) -> float:
         self.asked = self.world.touch()
+        if self.watch is not None:
+            self.watch.begin()
         return self.world.monotonic
 
     def reboot(self) -> None:
@@ -98,8 +102,9 @@ class World:
             volume = self._volume()
             return trashbin.entries(volume.trash) if volume.trash >= 0 else []
 
-    def clean(self, host: Host, dies: int = 0, acts: int = 0, act: Act | None = None) -> None:
+    def clean(self, host: Host, watch: Watch | None = None) -> None:
         """One pass of the cleaner."""
+        host.watch = watch
         before = host.remembered()
         rows: list[Row] = []
         is_stale = self.stale_since is not None and host.now() - self.stale_since < 86400
@@ -108,7 +113,7 @@ class World:
             for row in clean.clean(self._request(host), host):
                 rows.append(row)  # noqa: PERF402 - those before it was killed count
 
-        disturbed = self._checked(work, Watch(dies, acts), act, host)
+        disturbed = self._checked(work, watch or Watch(), host)
         if host.remembered() != before:
             host.looks.append((host.asked, self.monotonic))
         moved = [row for row in rows if row.get("row") == "moved"]
@@ -121,13 +126,12 @@ class World:
         counted["left"] += sum(row.get("row") == "left" for row in rows)
         counted["back"] += sum(row.get("row") == "back" for row in rows)
 
-    def restore(self, id_: str, dies: int = 0, acts: int = 0, act: Act | None = None) -> None:
+    def restore(self, id_: str, watch: Watch) -> None:
         """By root."""
         rows: list[Row] = []
         disturbed = self._checked(
             lambda: rows.append(trashback.restore(self._volume(), id_)),
-            Watch(dies, acts),
-            act,
+            watch,
             None,
         )
         for row in rows:
@@ -137,7 +141,7 @@ class World:
                 assert os.path.lexists(f"{path}/.keep") or os.path.lexists(f"{path}.keep")
                 assert not self.ground.is_there(f"{TRASH}{id_}")
 
-    def purge(self, ids: list[str], dies: int = 0, acts: int = 0, act: Act | None = None) -> None:
+    def purge(self, ids: list[str], watch: Watch) -> None:
         """Of whole entries."""
         wanted = {e.id: e.inode for e in self.entries() if e.state == "kept" and e.id in ids}
         gone = [f"{TRASH}{id_}" for id_ in wanted]
@@ -153,10 +157,14 @@ class World:
         rows: list[Row] = []
 
         def work() -> None:
-            for row in purge.purge(self._volume(), wanted, 1, Pace(0)):
-                rows.append(row)  # noqa: PERF402
+            try:
+                for row in purge.purge(self._volume(), wanted, 1, Pace(0)):
+                    rows.append(row)  # noqa: PERF402
+            finally:
+                for thread in set(threading.enumerate()) - {threading.current_thread()}:
+                    thread.join()  # what it has open must not become somebody else's
 
-        disturbed = self._checked(work, Watch(dies, acts), act, None)
+        disturbed = self._checked(work, watch, None)
         counted["purged"] += sum(row["row"] == "purged" for row in rows)
         if not disturbed:
             assert not any(self.ground.is_there(path) for path in gone)
@@ -199,19 +207,19 @@ class World:
             "turn": str(self.touch()),
         }
 
-    def _checked(self, work: Act, watch: Watch, act: Act | None, host: Host | None) -> bool:
+    def _checked(self, work: Act, watch: Watch, host: Host | None) -> bool:
         """Do it; whether it was killed, or somebody acted meanwhile. host: who cleans, if any."""
         before = self.ground.inventory()
         there = set(self.units())
         if self._depth == 0:
             self._forget()
         acted: list[bool] = []
+        act = watch.act
 
         def acting() -> None:
             acted.append(True)
             self._judge([u for u in there if not u.is_partly_there()], before, host)
-            if act is not None:
-                act()
+            act()
 
         watch.act = acting
         self._depth += 1
