@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Iterator
 
 from agent.retention.policy import Rule
-from tests.unit.retention.model.ground import Ground, Node
+from tests.unit.retention.model.ground import Ground, Inventory, Node
 from tests.unit.retention.model.writers import Training, Unit
 
 LEFTOVER_AFTER = 86400.0
@@ -18,23 +18,22 @@ _TRACKER = "latest_checkpointed_iteration.txt"
 
 
 class Now:
-    """The state of things at one moment. seconds: by the clock of the cleaner's host."""
+    """The state of things at one moment. seconds: by the clock of the cleaner's host.
 
-    def __init__(self, ground: Ground, rule: Rule, seconds: float) -> None:
+    before: what was there when the cleaner began. What was quiet then may be relied on, though it
+    is written to meanwhile: it is there.
+    """
+
+    def __init__(self, ground: Ground, rule: Rule, seconds: float, before: Inventory) -> None:
         self.ground = ground
         self.rule = rule
         self.seconds = seconds
+        self.before = before
         self.nodes = ground.inventory()
 
     def newest(self, unit: Unit) -> float:
         """The newest mtime in it, wherever it is now; seconds."""
-        tops = [self.nodes[i].path for i in unit.inodes.values() if i in self.nodes]
-        inside = (
-            node.mtime
-            for node in self.nodes.values()
-            if any(_is_in(node.path, top) for top in tops)
-        )
-        return max(inside) / 1e9
+        return _newest(unit, self.nodes)
 
     def inside(self, unit: Unit) -> list[str]:
         """The names in it, wherever it is."""
@@ -51,7 +50,13 @@ class Now:
 
     def counts(self, unit: Unit) -> bool:
         """Whether it is one that a cleaner may rely on."""
-        return unit.looks_so and unit.is_there() and self.is_older(unit, self.rule.quiet_for)
+        if not unit.looks_so or not unit.is_there():
+            return False
+        return self.seconds - self.oldest(unit) >= self.rule.quiet_for
+
+    def oldest(self, unit: Unit) -> float:
+        """Its newest mtime, now or when the cleaner began."""
+        return min(self.newest(unit), _newest(unit, self.before))
 
 
 def must_stay(unit: Unit, now: Now) -> str:
@@ -128,6 +133,12 @@ def _wanted(unit: Unit, counted: list[Unit], now: Now) -> Iterator[str]:
     is_recorded = keep.best is not None and unit.run.family in _BY_METRIC
     if is_recorded and all(unit.loss < each.loss for each in counted):
         yield "the best"
+
+
+def _newest(unit: Unit, nodes: Inventory) -> float:
+    tops = [nodes[inode].path for inode in unit.inodes.values() if inode in nodes]
+    inside = (n.mtime for n in nodes.values() if any(_is_in(n.path, top) for top in tops))
+    return max(inside, default=0) / 1e9
 
 
 def _leads_to(node: Node) -> str:

@@ -258,7 +258,7 @@ class World:
             assert host is not None, "something went to the trash, and nobody cleaned"
             self._manifest(unit, found[taken[0]].path)
             rule = next(rule for rule in RULES if unit.run.path.startswith(f"{rule.path}/"))
-            why = must_stay(unit, Now(self.ground, rule, host.now()))
+            why = must_stay(unit, Now(self.ground, rule, host.now(), before))
             assert not why, f"{unit.paths} went: {why}"
             assert any(
                 seen > unit.touched and self.monotonic - at >= rule.quiet_for
@@ -299,8 +299,10 @@ class World:
             back = now.split("/")[2]
             assert back == top or back.startswith(f"{top}.restored-"), f"{was} is {now}"
         else:
+            # Put back: by another name, or into a run that got another one meanwhile.
             top, back = was.split("/")[2], now.split("/")[2]
-            assert back.startswith(f"{top}.restored-"), f"{was} is {now}"
+            assert back == top or back.startswith(f"{top}.restored-"), f"{was} is {now}"
+            assert now.rpartition(f"/{back}")[0] in {run.path for run in self.runs}
 
     def _deed(self, rows: list[Row], *, is_stale: bool) -> None:
         """Undisturbed, a pass moves what it planned and may, and leaves nothing half done."""
