@@ -167,6 +167,7 @@ def _megatron(run: Training, unit: Unit) -> Iterator[None]:
     run.mkdir(f"{name}/mp_rank_00")
     yield
     run.write(f"{name}/mp_rank_00/model_optim_rng.pt", b"w" * 64)
+    unit.looks_so = True  # once a later save has written the tracker
     yield
     run.write(tracker, b"")
     yield
