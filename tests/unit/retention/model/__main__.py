@@ -17,7 +17,7 @@ from tests.unit.retention.model import effects, machine
 from tests.unit.retention.model.volume import counted
 
 EACH = 100
-"""Steps on one volume."""
+"""What hypothesis chooses on one volume; some choices are several steps."""
 
 
 def main() -> None:
@@ -28,7 +28,9 @@ def main() -> None:
         machine.top = Path(where)
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", where], check=True)
         try:
-            run_state_machine_as_test(seed(number)(machine.Model), settings=_settings(steps))
+            while (left := steps - counted["steps"]) > 0:
+                run_state_machine_as_test(seed(number)(machine.Model), settings=_settings(left))
+                number += 1000
         finally:
             subprocess.run(["umount", "--lazy", where], check=True)
     print(json.dumps(counted))
@@ -36,7 +38,7 @@ def main() -> None:
 
 def _settings(steps: int) -> settings:
     return settings(
-        max_examples=steps // EACH,
+        max_examples=max(1, steps // (2 * EACH)),
         stateful_step_count=EACH,
         deadline=None,
         database=None,

@@ -38,6 +38,7 @@ class Ground:
         self.deleted: set[int] = set()
         self.changed: set[int] = set()
         self.moved: set[int] = set()
+        self._known: Inventory | None = None
 
     def at(self, path: str) -> str:
         """The absolute path."""
@@ -56,6 +57,7 @@ class Ground:
 
     def stamp(self, *paths: str, skew: float = 0.0) -> None:
         """They were written to just now, by a clock that is so many seconds ahead."""
+        self.forget()
         self.wall += 1000
         then = self.wall + int(skew * 1e9)
         for path in paths:
@@ -64,6 +66,7 @@ class Ground:
 
     def mkdir(self, path: str, skew: float = 0.0) -> None:
         """Raises FileNotFoundError where it would lie in nothing, FileExistsError."""
+        self.forget()
         os.mkdir(self.at(path))
         self.stamp(path, os.path.dirname(path), skew=skew)
 
@@ -106,12 +109,14 @@ class Ground:
 
     def inventory(self) -> Inventory:
         """All that users put there, in the trash too; what is the agent's own apart."""
-        found = below(self.top, "")
-        return {inode: node for inode, node in found.items() if is_users(node.path)}
+        if self._known is None:
+            found = below(self.top, "")
+            self._known = {inode: n for inode, n in found.items() if is_users(n.path)}
+        return self._known
 
-    def newest(self, path: str) -> int:
-        """The newest mtime in it, nanoseconds."""
-        return max(node.mtime for node in below(self.at(path), path).values())
+    def forget(self) -> None:
+        """Somebody may have changed something."""
+        self._known = None
 
 
 def is_users(path: str) -> bool:

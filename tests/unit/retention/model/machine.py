@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from agent.worker import noreplace
 from tests.unit.retention.model.effects import Watch
+from tests.unit.retention.model.ground import Ground
 from tests.unit.retention.model.volume import World, counted
 from tests.unit.retention.model.writers import FAMILIES, Training, Unit
 
@@ -214,20 +215,11 @@ class Model(RuleBasedStateMachine):
         is_directory = os.path.isdir(ground.at(first))
         match what:
             case "touch":
-                inside = f"{first}/model.bin" if is_directory else first
-                if ground.is_there(inside):
-                    ground.stamp(inside, skew=unit.run.skew)
-                elif is_directory:
-                    ground.write(f"{first}/more", b"more", unit.run.skew)
-                unit.touched = self.world.touch()
+                self.touch(unit, first, is_directory=is_directory)
             case "pin":
-                where = [f"{first}/.keep" if is_directory else f"{first}.keep"]
-                where.append(f"{unit.run.path}/.keep")
-                pin = where[number % 8 == 0 or ground.is_there(where[1])]
-                if ground.is_there(pin):
-                    ground.remove(pin)
-                else:
-                    ground.write(pin, b"")
+                run_pin = f"{unit.run.path}/.keep"
+                own = f"{first}/.keep" if is_directory else f"{first}.keep"
+                toggle(ground, run_pin if number % 8 == 0 or ground.is_there(run_pin) else own)
                 unit.touched = self.world.touch()
             case "link":
                 if number % 2:
@@ -235,15 +227,20 @@ class Model(RuleBasedStateMachine):
                 elif ground.is_there(f"{unit.run.path}/mine"):
                     ground.remove(f"{unit.run.path}/mine")
             case "use" if is_directory:
-                used = f"{first}/.nfs0001"
-                if ground.is_there(used):
-                    ground.remove(used)
-                else:
-                    ground.write(used, b"")
+                toggle(ground, f"{first}/.nfs0001")
                 unit.touched = self.world.touch()
             case "rename":
                 ground.rename(first, f"{unit.run.path}/mine-{number}-{self.world.touch()}")
                 unit.run.units.remove(unit)
+
+    def touch(self, unit: Unit, first: str, *, is_directory: bool) -> None:
+        ground = self.world.ground
+        inside = f"{first}/model.bin" if is_directory else first
+        if ground.is_there(inside):
+            ground.stamp(inside, skew=unit.run.skew)
+        elif is_directory:
+            ground.write(f"{first}/more", b"more", unit.run.skew)
+        unit.touched = self.world.touch()
 
     def prune(self, run: Training, number: int) -> None:
         """The oldest one goes, at times but half of it."""
@@ -291,3 +288,11 @@ class Model(RuleBasedStateMachine):
     def purge(self, number: int, dies: int = 0) -> None:
         if id_ := self.kept(number):
             self.world.purge([id_], Watch(dies))
+
+
+def toggle(ground: Ground, path: str) -> None:
+    """Remove the file, or make it."""
+    if ground.is_there(path):
+        ground.remove(path)
+    else:
+        ground.write(path, b"")

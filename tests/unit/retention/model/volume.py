@@ -137,7 +137,7 @@ class World:
         for row in rows:
             counted[str(row["row"])] += 1
             if row["row"] == "restored" and not disturbed:
-                path = self.ground.at(f"{row['run']}/{next(iter(row['names']))}")
+                path = self.ground.at(f"{row['run']}/{names_of(row)[0]}")
                 assert os.path.lexists(f"{path}/.keep") or os.path.lexists(f"{path}.keep")
                 assert not self.ground.is_there(f"{TRASH}{id_}")
 
@@ -218,8 +218,10 @@ class World:
 
         def acting() -> None:
             acted.append(True)
+            self.ground.forget()
             self._judge([u for u in there if not u.is_partly_there()], before, host)
             act()
+            self.ground.forget()
 
         watch.act = acting
         self._depth += 1
@@ -230,6 +232,7 @@ class World:
             counted["killed"] += 1
         finally:
             self._depth -= 1
+            self.ground.forget()
         counted["effects"] += watch.effects
         counted["acted"] += len(acted)
         after = self.ground.inventory()
@@ -312,7 +315,14 @@ class World:
         assert not left, left
         assert len(moved) == (0 if is_stale else ripe["count"])
         for row in moved:
-            for name in list(row["names"]):
+            for name in names_of(row):
                 assert self.ground.is_there(f"{TRASH}{row['id']}/{name}")
                 assert not self.ground.is_there(f"{row['run']}/{name}")
         assert all(e.state in ("kept", "gone") and e.noted for e in self.entries())
+
+
+def names_of(row: Row) -> list[str]:
+    """Of a unit, in a row."""
+    names = row["names"]
+    assert isinstance(names, list)
+    return names
