@@ -104,6 +104,8 @@ def _leave_word(volume: Volume, request: Row) -> None:
         return
     try:
         cleaners.passed(volume.trash, str(request["host"]), str(request["turn"]))
+    except (FileNotFoundError, FileExistsError):
+        return  # a second cleaner leaves word just now
     except OSError as error:
         raise GivenUpError("leaving word of the pass", error.errno or errno.EIO) from None
 
