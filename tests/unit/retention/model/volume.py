@@ -143,17 +143,7 @@ class World:
 
     def purge(self, ids: list[str], watch: Watch) -> None:
         """Of whole entries."""
-        wanted = {e.id: e.inode for e in self.entries() if e.state == "kept" and e.id in ids}
-        gone = [f"{TRASH}{id_}" for id_ in wanted]
-        gone += [f"{TRASH}{e.name}" for e in self.entries() if e.state == "gone"]
-        for path in gone:
-            id_ = path.removeprefix(TRASH).partition(".")[0]
-            assert self.ground.is_there(f"{TRASH}{id_}.json"), "it goes without a manifest"
-        self._allowed.update(
-            inode
-            for inode, node in self.ground.inventory().items()
-            if any(node.path.startswith((f"{path}/", f"{path}.")) for path in gone)
-        )
+        wanted, gone = self.allow(ids)
         rows: list[Row] = []
 
         def work() -> None:
@@ -168,6 +158,24 @@ class World:
         counted["purged"] += sum(row["row"] == "purged" for row in rows)
         if not disturbed:
             assert not any(self.ground.is_there(path) for path in gone)
+
+    def allow(self, ids: list[str]) -> tuple[dict[str, int], list[str]]:
+        """What of these, and of what others began to remove, goes for good: from now on it may.
+
+        Entries by their inodes, and their paths.
+        """
+        wanted = {e.id: e.inode for e in self.entries() if e.state == "kept" and e.id in ids}
+        gone = [f"{TRASH}{id_}" for id_ in wanted]
+        gone += [f"{TRASH}{e.name}" for e in self.entries() if e.state == "gone"]
+        for path in gone:
+            id_ = path.removeprefix(TRASH).partition(".")[0]
+            assert self.ground.is_there(f"{TRASH}{id_}.json"), "it goes without a manifest"
+        self._allowed.update(
+            inode
+            for inode, node in self.ground.inventory().items()
+            if any(node.path.startswith((f"{path}/", f"{path}.")) for path in gone)
+        )
+        return wanted, gone
 
     def leave_stale(self, seconds: float) -> None:
         """A host with other rules was seen last so many seconds ago."""
