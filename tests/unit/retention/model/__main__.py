@@ -42,7 +42,7 @@ def _settings(steps: int) -> settings:
         stateful_step_count=EACH,
         deadline=None,
         database=None,
-        phases=[Phase.generate, Phase.shrink] if "SHRINK" in os.environ else [Phase.generate],
+        phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
 
