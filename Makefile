@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: packages
 packages: ## install what is needed of Debian, where it is missing
@@ -76,6 +76,22 @@ facts: venv ## the lab's own tests, and what GlusterFS, FUSE and systemd really 
 .PHONY: system
 system: venv ## the whole behaviour of the agent in the lab
 	$(PYTEST) tests/system
+
+.PHONY: test-trash
+test-trash: venv ## the trash's tests of a local file system, on two kinds of volumes; half an hour
+	$(PYTEST) tests/system/test_trash.py -m long
+
+# What the frameworks need that is not used here is left out: some want versions that exclude each other.
+build/frameworks/.ready: tests/frameworks/requirements.txt
+	rm -rf build/frameworks
+	$(PYTHON) -m venv build/frameworks
+	build/frameworks/bin/pip install --quiet --no-cache-dir --constraint $< torch
+	build/frameworks/bin/pip install --quiet --no-cache-dir --no-deps --requirement $<
+	touch $@
+
+.PHONY: test-frameworks
+test-frameworks: venv build/frameworks/.ready ## checkpoints of the frameworks themselves; RECORD=1: for make unit
+	$(PYTEST) tests/frameworks
 
 .PHONY: deb
 deb: ## the Debian package, in build/deb; RELEASE=trixie or bookworm: in a clean tree of that release

@@ -5,8 +5,9 @@ together. Words and message ids are part of the contract: once released they are
 """
 
 from enum import Enum, IntEnum
+from typing import Protocol
 
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 
 class Priority(IntEnum):
@@ -68,11 +69,11 @@ class Event(Enum):
     REMAP_DONE = ("remap-done", "dd6c7b30f73040e3b65f8f336d9da8d3", Priority.NOTICE)
     REMAP_LEFT = ("remap-left", "d886c5c45bc8402bb0ff10c568c51361", Priority.WARNING)
     REMAP_FAILED = ("remap-failed", "809da4ea724347ae8a800dd0166b3f52", Priority.WARNING)
-    RETENTION_PLANNED = ("retention-planned", "fec8528722d436c898ef1a449342762f", Priority.NOTICE)
-    RETENTION_MOVED = ("retention-moved", "bcd32f202aafb35b666feac2340b1c4d", Priority.NOTICE)
-    RETENTION_PURGED = ("retention-purged", "6792b6f83d507e63d72e040357f25007", Priority.NOTICE)
-    RETENTION_FINDING = ("retention-finding", "81f34c1a7b7f306afa739dd1fcb27105", Priority.WARNING)
-    RETENTION_FAILED = ("retention-failed", "951d1c3d64d967917d728727b53a236b", Priority.WARNING)
+    RETENTION_PLANNED = ("retention-planned", "0bad2bbd56da481e9637c79be342cfa8", Priority.NOTICE)
+    RETENTION_MOVED = ("retention-moved", "64330420bbd44be5bd444a5a8febeedb", Priority.NOTICE)
+    RETENTION_PURGED = ("retention-purged", "b6630dc6456143129a0fa129af8d9101", Priority.NOTICE)
+    RETENTION_LEFT = ("retention-left", "28c4e16c8daf446eb51d859fcf02444b", Priority.WARNING)
+    RETENTION_FAILED = ("retention-failed", "e1ee40752ab04dbda4a847a5b45f4747", Priority.WARNING)
     INTERNAL_ERROR = ("internal-error", "1c65f6cc41634f42959b0b3c3e870041", Priority.ERROR)
 
     def __init__(self, word: str, message_id: str, priority: Priority) -> None:
@@ -86,3 +87,22 @@ def priority_of(event: Event, verdict: Verdict | None) -> Priority:
     if event is not Event.VERDICT or verdict is None:
         return event.priority
     return (Priority.NOTICE, Priority.WARNING, Priority.ERROR)[verdict.exit_code]
+
+
+class Emitter(Protocol):
+    """Who takes journal entries."""
+
+    def emit(
+        self,
+        event: Event,
+        message: str,
+        *,
+        mount: str | None = None,
+        verdict: Verdict | None = None,
+        error: BaseException | None = None,
+        **fields: object,
+    ) -> None:
+        """One entry. mount: whose it is; fields: more of the native ones, GLUSTER_ML_<NAME>.
+
+        error: its traceback goes into a field of its own, never into the message.
+        """

@@ -9,8 +9,9 @@ library and the lowest floor, so that it starts in milliseconds and stays small.
 import errno
 import json
 import os
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from agent import codec
 
 MAX_LINE = 1 << 20
 """Bytes; a longer message is a broken worker."""
@@ -40,7 +41,7 @@ class Step:
 
     @property
     def denied(self) -> bool:
-        """Root may not do this: the volume squashes root."""
+        """The agent may not do this, as where the volume squashes root."""
         return self.errno in (errno.EACCES, errno.EPERM)
 
     def __str__(self) -> str:
@@ -82,7 +83,7 @@ class ProbeReply:
 
 def encode(message: object) -> bytes:
     """One line of JSON for a message dataclass."""
-    return json.dumps(asdict(message), separators=(",", ":")).encode() + b"\n"  # type: ignore[call-overload]
+    return json.dumps(codec.encode(message), separators=(",", ":")).encode() + b"\n"
 
 
 class BadMessage(ValueError):
@@ -91,63 +92,9 @@ class BadMessage(ValueError):
 
 def decode_probe_reply(line: bytes) -> ProbeReply:
     """Raises BadMessage."""
-    fields = _object(line)
-    try:
-        return ProbeReply(
-            id=_int(fields["id"]),
-            on_device=_bool(fields["on_device"]),
-            statvfs=_step(fields["statvfs"]),
-            read=_step(fields["read"]),
-            write=_step(fields["write"]),
-            total=_int(fields["total"]),
-            free=_int(fields["free"]),
-            graph=_graph(fields["graph"]),
-            seconds=float(fields["seconds"]),
-        )
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise BadMessage(f"probe reply: {error!r}") from error
-
-
-def _object(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE:
-        raise BadMessage("message too long")
+        raise BadMessage("probe reply: too long")
     try:
-        value = json.loads(line)
+        return codec.decode(ProbeReply, json.loads(line))
     except (ValueError, RecursionError) as error:
-        raise BadMessage("not JSON") from error
-    if not isinstance(value, dict):
-        raise BadMessage("not an object")
-    return value
-
-
-def _int(value: Any) -> int:
-    if type(value) is not int:
-        raise TypeError("not an integer")
-    return value
-
-
-def _str(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not a string")
-    return value
-
-
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError("not a boolean")
-    return value
-
-
-def _step(value: Any) -> Step | None:
-    return None if value is None else Step(_str(value["name"]), _int(value["errno"]))
-
-
-def _graph(value: Any) -> GraphView | None:
-    if value is None:
-        return None
-    return GraphView(
-        bricks=tuple((_str(n), _str(h), _str(p), _bool(c)) for n, h, p, c in value["bricks"]),
-        subvolumes=tuple((_str(n), _str(k), _bool(u)) for n, k, u in value["subvolumes"]),
-        ping_timeout=_int(value["ping_timeout"]),
-        version=_str(value["version"]),
-    )
+        raise BadMessage(f"probe reply: {error}") from error

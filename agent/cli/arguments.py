@@ -11,7 +11,7 @@ from agent.cli import exits
 from agent.config import durations
 from agent.environment.forms import Form
 from agent.health.text import clean
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 PROGRAM = "gluster-ml-agent"
 DEFAULT_CONFIG = Path("/etc/gluster-ml/agent.yaml")

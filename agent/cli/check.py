@@ -3,20 +3,19 @@
 import argparse
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 from agent.cli.exits import INVALID, VALID
 from agent.config.files import load_file
 from agent.config.problems import ConfigInvalid, ConfigUnreadable
 from agent.health.text import clean, plural
-from agent.system import mountinfo
+from agent.system import mounttable
 
 
 def execute(args: argparse.Namespace) -> int:
     """0 valid, 1 invalid; one line on stderr for each problem and warning."""
     file = str(args.file or args.config)
     own = (str(args.state_dir), str(args.runtime_dir))
-    table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+    table = mounttable.read()
     try:
         loaded = load_file(file, mount_table=table, own_paths=own)
     except (ConfigInvalid, ConfigUnreadable) as error:

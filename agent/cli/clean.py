@@ -5,8 +5,6 @@ import asyncio
 import contextlib
 import socket
 import sys
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import agent
@@ -15,12 +13,10 @@ from agent.cli.exits import DONE, FAILED
 from agent.cli.onmount import OnMount, say
 from agent.cli.progress import CounterLine
 from agent.config import durations
-from agent.daemon.loop import LOG_DIR
-from agent.daemon.workview import work_view
 from agent.errors import AgentError
 from agent.health.text import clean as harmless
 from agent.health.text import plural, size
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.retention import trash
 from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
 from agent.retention.declared import policy
@@ -28,16 +24,7 @@ from agent.retention.passes import memory_file, wants
 from agent.retention.policy import Policy
 from agent.retention.survey import THREADS, Progress, Wanted
 from agent.retention.trash import Held, Refused, Returned
-from agent.system import booted
 from agent.system.children import Children
-from agent.system.net import ServerRace
-from agent.system.workmount import WorkMounts
-
-
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    servers: ServerRace
-    log_dir: Path
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -53,7 +40,6 @@ def execute(args: argparse.Namespace) -> int:
     if args.rule is not None and args.rule not in paths:
         raise AgentError("no-such-rule", f"{args.rule}: no such rule; there is: {', '.join(paths)}")
     onmount.require_verdict(args.runtime_dir, where.name)
-    args.runtime_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
     rules = paths if args.rule is None else (args.rule,)
     return asyncio.run(_execute(args, where, wanted, rules))
 
@@ -63,7 +49,7 @@ async def _execute(
 ) -> int:
     children = Children()
     try:
-        async with _view(args.runtime_dir, where) as entry:
+        async with onmount.true_view(args.runtime_dir, where) as entry:
             cleaning = _Cleaning(
                 children, where, wanted, entry, memory_file(args.state_dir, where.mount)
             )
@@ -81,19 +67,6 @@ async def _execute(
             return cleaning.told()
     finally:
         await children.close()
-
-
-@contextlib.asynccontextmanager
-async def _view(runtime_dir: Path, where: OnMount) -> AsyncIterator[MountEntry]:
-    """The volume as it truly is, by a mount that is there meanwhile."""
-    host = booted.mount_host()
-    try:
-        work = WorkMounts(host, runtime_dir)
-        edges = _Edges(ServerRace(), LOG_DIR)
-        async with work_view(edges, work, "clean", where.name, where.mount) as entry:
-            yield entry
-    finally:
-        await host.close()
 
 
 class _Cleaning:
@@ -115,7 +88,7 @@ class _Cleaning:
     async def run(self, rules: tuple[str, ...]) -> None:
         """rules: those by which something is moved. Raises AgentError."""
         place = trash.Place(self._entry.path, self._entry.device)
-        held = await trash.entries(self._children, place)
+        held = (await trash.look(self._children, place)).entries
         wanted = Wanted(
             root=self._entry.path,
             device=self._entry.device,

@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from agent.config.files import load_file
 from agent.config.problems import ConfigInvalid, ConfigUnreadable
@@ -11,7 +10,7 @@ from agent.environment.forms import Form
 from agent.environment.variables import Variables
 from agent.errors import AgentError
 from agent.health.text import clean
-from agent.system import mountinfo
+from agent.system import mounttable
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -29,7 +28,7 @@ def execute(args: argparse.Namespace) -> int:
 def _by_mount(args: argparse.Namespace) -> Variables:
     """Of the file; where that can't be taken, what the agent has in force, as for a login."""
     own = (str(args.state_dir), str(args.runtime_dir))
-    table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+    table = mounttable.read()
     try:
         loaded = load_file(str(args.config), mount_table=table, own_paths=own)
     except (ConfigInvalid, ConfigUnreadable) as error:

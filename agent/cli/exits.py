@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from agent.model import UNKNOWN, Verdict
+from agent.model.verdict import UNKNOWN, Verdict
 
 VALID, INVALID = 0, 1
 """Of `check`."""
@@ -78,15 +78,6 @@ COMMANDS: dict[str, dict[int, str]] = {
     },
     "checkpoints pin": {PINNED: "it is pinned", FAILED: "it could not be done"},
     "checkpoints unpin": {PINNED: "it is not pinned", FAILED: "it could not be done"},
-    "ids check": {
-        AS_MAPPED: "all users and groups of the file are on this host, as numbered there",
-        DIFFERS: "they are not, or the file is not valid",
-        UNASKED: "the name service does not answer",
-    },
-    "ids remap": {
-        REMAPPED: "no file has an old id any more; with --dry-run: they are counted",
-        FAILED: "some have, or it could not be begun; stderr says which and why",
-    },
     "clean": {
         DONE: "what may go by now is in the trash, be it nothing",
         FAILED: "something that was to go stays: stderr says why; or it was not confirmed",
@@ -102,6 +93,15 @@ COMMANDS: dict[str, dict[int, str]] = {
     "trash purge": {
         DONE: "the entries are gone",
         FAILED: "some are not: stderr says which and why; or it was not confirmed",
+    },
+    "ids check": {
+        AS_MAPPED: "all users and groups of the file are on this host, as numbered there",
+        DIFFERS: "they are not, or the file is not valid",
+        UNASKED: "the name service does not answer",
+    },
+    "ids remap": {
+        REMAPPED: "no file has an old id any more; with --dry-run: they are counted",
+        FAILED: "some have, or it could not be begun; stderr says which and why",
     },
 }
 """By command: what each of its own exit codes means."""

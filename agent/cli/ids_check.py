@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import sys
-from pathlib import Path
 
 from agent.cli.exits import AS_MAPPED, DIFFERS, UNASKED
 from agent.config.files import load_file
@@ -13,13 +12,13 @@ from agent.identities.facts import Known
 from agent.identities.keeper import survey
 from agent.identities.lookup import NamesUnknown
 from agent.identities.plan import plan
-from agent.system import mountinfo
+from agent.system import mounttable
 from agent.system.children import Children
 
 
 def execute(args: argparse.Namespace) -> int:
     """0 as in the file, 1 different, 3 the name service does not answer."""
-    table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+    table = mounttable.read()
     wanted = load_file(str(args.config), mount_table=table).config.identities
     if not wanted.users and not wanted.groups:
         print(f"{clean(args.config)} has no identities")

@@ -18,7 +18,8 @@ from agent.health.text import clean, plural
 from agent.identities.exchange import Exchange, allowed, parse, told
 from agent.identities.lookup import look_up
 from agent.identities.remap import THREADS, Problem, Progress, Tree, remap
-from agent.model import MountEntry, Verdict
+from agent.model.mount import MountEntry
+from agent.model.verdict import Verdict
 from agent.system import mountinfo
 from agent.system.children import Children
 

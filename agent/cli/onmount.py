@@ -1,21 +1,25 @@
 """Which mount a command is about, and whether it is there to be worked on."""
 
+import asyncio
+import contextlib
 import os
 import sys
 import time
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.files import load_file
 from agent.config.schema import Config, MountConfig
+from agent.daemon.loop import LOG_DIR
+from agent.daemon.volume import mounted
 from agent.errors import AgentError
 from agent.health import statusfile
 from agent.health.text import clean
-from agent.model import MountEntry, Verdict
-from agent.system import mountinfo
-
-WORKED_ON = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
-"""Half a volume lists half its files."""
+from agent.model.mount import MountEntry
+from agent.system import booted, mountinfo
+from agent.system.net import ServerRace
+from agent.system.workmount import WorkMounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,22 @@ def find(config_file: Path, name: str | None) -> OnMount:
     return OnMount(name, mount, layers[-1], config)
 
 
+@contextlib.asynccontextmanager
+async def true_view(runtime_dir: Path, where: OnMount) -> AsyncIterator[MountEntry]:
+    """The volume as it truly is, by a mount of the agent's own, which is there meanwhile.
+
+    For root. Raises AgentError, OSError.
+    """
+    await asyncio.to_thread(runtime_dir.mkdir, mode=0o755, parents=True, exist_ok=True)
+    host = booted.mount_host()
+    try:
+        around = (ServerRace(), LOG_DIR, WorkMounts(host, runtime_dir))
+        async with mounted("by-hand", where.name, where.mount, *around) as entry:
+            yield entry
+    finally:
+        await host.close()
+
+
 def _is_its(mount: MountConfig, top: MountEntry) -> bool:
     source = mountinfo.parse_source(top.source)
     wanted = (mount.volume_name, mount.subdir)
@@ -71,11 +91,12 @@ def require_verdict(runtime_dir: Path, name: str) -> None:
     except AgentError:
         say(f"no agent runs here, so nobody can say how {name} is; going on")
         return
-    verdict = next((mount.verdict for mount in status.mounts if mount.name == name), None)
-    if verdict is not None and verdict not in WORKED_ON:
+    found = next((mount for mount in status.mounts if mount.name == name), None)
+    if found is not None and not found.complete:
+        part = "" if found.whole else ", with a part of it missing"
         raise AgentError(
             "not-now",
-            f"{name} is {verdict.value}, so nothing was changed",
+            f"{name} is {found.verdict.value}{part}, so nothing was changed",
             f"see: gluster-ml-agent status {name}",
         )
 

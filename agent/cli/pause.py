@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.errors import AgentError
 from agent.health import pausefile, statusfile
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 TAKEN_UP = 15.0
 """Seconds for the agent to take it up; a probe that is late at that moment may cost it 10."""

@@ -1,6 +1,5 @@
 """Runs and their checkpoints as tables for a terminal."""
 
-import os
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -30,7 +29,7 @@ def table(run: RunPlan, goes: str, width: int) -> Iterator[str]:
 def skipped(path: str, entries: Iterable[Skipped]) -> Iterator[str]:
     """What is left alone, or could not be looked at; path: of the run."""
     for each in entries:
-        name = os.path.relpath(each.path, path) if each.path != path else ""
+        name = each.path.removeprefix(f"{path}/") if each.path != path else ""
         where = f"{clean(name)}: " if name else ""
         yield f"  skipped: {where}{clean(each.reason, 1000)}"
 

@@ -10,8 +10,10 @@ import time
 
 from agent.errors import AgentError
 from agent.health import report, statusfile
+from agent.health.schema import to_dict
 from agent.health.text import clean
-from agent.model import UNKNOWN, AgentStatus
+from agent.model.status import AgentStatus
+from agent.model.verdict import UNKNOWN
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -25,8 +27,10 @@ def execute(args: argparse.Namespace) -> int:
         print(f"{platform.node()}: UNKNOWN: {clean(error, 1000)}", file=stream)
         return UNKNOWN
     if args.json:
-        print(json.dumps(statusfile.to_dict(status), indent=1))
+        print(json.dumps(to_dict(status), indent=1))
     else:
+        if args.mount is not None:
+            status = dataclasses.replace(status, identities=None)  # they are the host's
         sys.stdout.write(report.status_text(status, now, colour=_colour()))
     return report.exit_code(status)
 

@@ -13,11 +13,11 @@ from agent.config.places import can_hang, inside
 from agent.config.schema import Config, MountConfig
 from agent.errors import AgentError
 from agent.health import statusfile
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 from agent.retention.declared import policy
 from agent.retention.policy import Policy
 from agent.retention.survey import THREADS, Progress, Surveyed, Wanted, survey
-from agent.system import mountinfo
+from agent.system import mountinfo, mounttable
 from agent.system.children import Children
 
 _UNSEEN = frozenset(
@@ -40,7 +40,7 @@ class Host:
 
     def __init__(self, args: argparse.Namespace) -> None:
         """Raises AgentError where the file is not valid."""
-        self.table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+        self.table = mounttable.read()
         self.config: Config = load_file(str(args.config), mount_table=self.table).config
         self._file = args.config
         self._runtime_dir: Path = args.runtime_dir

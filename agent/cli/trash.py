@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -12,8 +13,10 @@ from agent.cli import onmount
 from agent.cli.exits import DONE, FAILED
 from agent.cli.onmount import OnMount, say
 from agent.cli.progress import CounterLine
+from agent.codec import iso
 from agent.errors import AgentError
-from agent.health.text import clean, clock, iso, plural, size
+from agent.health.text import clean, clock, plural, size
+from agent.model.mount import MountEntry
 from agent.retention import trash
 from agent.retention.policy import KEEP_FOR
 from agent.retention.trash import Entry, Held, Purged, Refused, Removing, Restored, Returned
@@ -31,16 +34,23 @@ def execute(args: argparse.Namespace) -> int:
 
 
 async def _execute(args: argparse.Namespace, where: OnMount) -> int:
+    if os.geteuid() != 0:
+        return await _work(args, where, where.entry)
+    async with onmount.true_view(args.runtime_dir, where) as entry:
+        return await _work(args, where, entry)
+
+
+async def _work(args: argparse.Namespace, where: OnMount, entry: MountEntry) -> int:
     children = Children()
-    place = trash.Place(where.entry.path, where.entry.device)
+    place = trash.Place(entry.path, entry.device)
     try:
-        found = await trash.entries(children, place)
+        found = (await trash.look(children, place)).entries
         if args.command == "trash list":
             _print(found, where, as_json=args.json)
             return DONE
         if args.command == "trash restore":
             wanted = [_named(text, found, where) for text in args.entries]
-            return await _restore(children, place, wanted)
+            return await _restore(children, place, where, wanted)
         wanted = _to_be_purged(args, found, where)
         return await _purge(children, place, wanted, yes=args.yes)
     finally:
@@ -109,13 +119,15 @@ def _to_be_purged(args: argparse.Namespace, found: Sequence[Entry], where: OnMou
     return [entry for entry in found if args.all or entry.time <= until]
 
 
-async def _restore(children: Children, place: trash.Place, wanted: Sequence[Entry]) -> int:
+async def _restore(
+    children: Children, place: trash.Place, where: OnMount, wanted: Sequence[Entry]
+) -> int:
     code = DONE
     for entry in wanted:
         match await trash.restore(children, place, entry.id):
             case Restored(run=run, names=names):
                 for name in names:
-                    print(clean(f"{place.path}/{run}/{name} is back", 2000))
+                    print(clean(f"{where.mount.path}/{run}/{name} is back", 2000))
                 say(f"{entry.path} is pinned now; checkpoints unpin lets it go by the rules again")
             case Refused(why=why):
                 say(f"{entry.path or entry.id}: {why}")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from agent.cli import exits
 from agent.errors import AgentError
+from agent.files import file_state
 from agent.health import statusfile
 from agent.health.text import clean
-from agent.model import AgentStatus, MountStatus
-from agent.system import mountinfo
-from agent.system.files import file_state
+from agent.model.status import AgentStatus, MountStatus
+from agent.system import mounttable
 from agent.system.links import mount_on_the_way
 
 POLL = 0.2
@@ -132,7 +132,7 @@ class Waiter:
     def _is_unread(self, status: AgentStatus, now: float) -> bool:
         """Whether the file was saved so lately that the status speaks of the one before."""
         path = status.config.path
-        table = mountinfo.parse(Path("/proc/self/mountinfo").read_bytes())
+        table = mounttable.read()
         state = "" if mount_on_the_way(path, table) else file_state(path)
         if state in ("", status.config.seen):
             self._unread_since = None

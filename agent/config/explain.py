@@ -67,11 +67,10 @@ def problems(error: ValidationError, tree: Tree) -> Iterator[Problem]:
 def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
     place: Place = found["loc"]
     if place[-1] == KEY:
-        message = str(found["ctx"]["error"])
-        yield Problem(*tree.key_at(place[:-1]), dotted(place[:-1]), message)
+        yield tree.problem(place, str(found["ctx"]["error"]))
         return
     if found["type"] == "extra_forbidden":
-        yield Problem(*tree.key_at(place), dotted(place), _unknown_key(place))
+        yield tree.problem((*place, KEY), _unknown_key(place))
         return
     if found["type"] == "missing":
         message = f"is missing{_example(place)}"
@@ -81,16 +80,11 @@ def _one(found: ErrorDetails, tree: Tree) -> Iterator[Problem]:
         cause = found["ctx"]["error"]
         inner = cause.found if isinstance(cause, Several) else (((), str(cause)),)
         for below, message in inner:
-            here = (*place, *below)
-            if here[-1] == KEY:
-                yield Problem(*tree.key_at(here[:-1]), dotted(here[:-1]), message)
-                continue
             # What is no option is wrong as a key, all else as a value.
             is_key = place[-1] == "options" and below and below[0] not in KNOWN
-            at = tree.key_at(here) if is_key else tree.value_at(here)
-            yield Problem(*at, dotted(here), message)
+            yield tree.problem((*place, *below, *((KEY,) if is_key else ())), message)
         return
-    yield Problem(*tree.value_at(place), dotted(place), _type_message(found))
+    yield tree.problem(place, _type_message(found))
 
 
 def _type_message(found: ErrorDetails) -> str:

@@ -9,7 +9,7 @@ from agent.config.load import Loaded, load
 from agent.config.places import PathFacts, can_hang
 from agent.config.problems import ConfigUnreadable
 from agent.config.tree import MAX_BYTES
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 _KINDS = (
     (stat.S_ISDIR, "is a directory"),

@@ -127,7 +127,9 @@ class IdentitiesConfig(Strict):
 
     def uid(self, who: Account) -> int:
         """The number of an owner in the file."""
-        return number(who, {name: user.uid for name, user in self.users.items()})
+        if isinstance(who, str) and who in self.users:
+            return self.users[who].uid
+        return number(who, {})
 
     def gid(self, who: Account) -> int:
         """The number of a group in the file."""

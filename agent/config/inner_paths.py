@@ -34,6 +34,12 @@ def directory(value: object) -> str:
     return value
 
 
+def with_parents(path: str) -> list[str]:
+    """`a/b/c`: `a`, `a/b` and itself."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+
+
 def _one_name(name: str) -> None:
     if name in RESERVED:
         raise ValueError(f"goes through {name}, which {RESERVED[name]}")

@@ -4,11 +4,13 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from agent.config.files import load_file, read_file
 from agent.config.load import Loaded
 from agent.config.problems import ConfigUnreadable
-from agent.model import MountEntry
+from agent.files import replace_file
+from agent.model.mount import MountEntry
 
 _NAME = "last-good.yaml"
 _MARK = b"# The last configuration that gluster-ml-agent accepted. sha256 of all below: "
@@ -26,19 +28,7 @@ def save(state_directory: str, data: bytes) -> None:
     with contextlib.suppress(ConfigUnreadable):
         if read_file(path) == content:
             return
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        _write(temporary, content)
-        os.replace(temporary, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    directory = os.open(state_directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    replace_file(Path(path), content, 0o600)
 
 
 def restore(
@@ -54,20 +44,6 @@ def restore(
     if head != _MARK + _digest(data):
         raise ConfigUnreadable(path, "is damaged: its checksum does not fit; it is not used")
     return load_file(path, mount_table=mount_table, own_paths=own_paths)
-
-
-def _write(path: str, content: bytes) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(path, flags, 0o600)
-    try:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(fd, view) :]
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _digest(data: bytes) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent import __version__
 from agent.config.problems import Place, Problem
+from agent.config.strict import KEY
 from agent.config.tree import Tree, dotted
 
 NAME = "NAME"
@@ -29,7 +30,7 @@ def take_out(tree: Tree) -> list[Problem]:
         for part in place[:-1]:
             above = above[part]
         del above[place[-1]]
-    return [Problem(*tree.key_at(place), dotted(place), _NOT_YET) for place in places]
+    return [tree.problem((*place, KEY), _NOT_YET) for place in places]
 
 
 def _there(value: Any, pattern: tuple[str, ...], above: Place) -> Iterator[Place]:

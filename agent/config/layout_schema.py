@@ -16,6 +16,9 @@ from agent.config.tree import Ambiguous
 RUN_FIELDS = ("user", "project", "timestamp")
 """What a `run_names` template may have in braces."""
 
+MOST = 20_000
+"""Directories of one layout, parents counted: a pass looks at each, and each has a mark."""
+
 _MODE = re.compile(r"0?[0-7]{3,4}", re.ASCII)
 _SETUID = 0o4000
 _ACCOUNT = kind(f"root, a name of identities, or a number ({IDS})")
@@ -60,6 +63,18 @@ def run_name_template(value: object) -> str:
     if any(not text for text in literals[1:]):
         raise ValueError("needs something between its fields, e.g. {user}_{project}")
     return value
+
+
+def _not_too_many(directories: Mapping[str, object]) -> Mapping[str, object]:
+    found: set[str] = set()
+    for path in directories:
+        found.update(inner_paths.with_parents(path))
+        if len(found) > MOST:
+            raise ValueError(
+                f"has more than {MOST} directories, their parents counted; declare what users"
+                " share, not what they make"
+            )
+    return directories
 
 
 class DirectoryDefaults(Strict):
@@ -145,6 +160,7 @@ class LayoutConfig(Strict):
     ] = DirectoryDefaults()
     directories: Annotated[
         Mapping[Annotated[str, AfterValidator(inner_paths.directory)], DirectoryConfig],
+        AfterValidator(_not_too_many),
         FREEZE,
         THAW,
         Field(

@@ -17,8 +17,8 @@ from agent.config.environment_schema import TOKENS_TOO
 from agent.config.problems import ConfigInvalid, Place, Problem
 from agent.config.schema import Config
 from agent.config.strict import KEY
-from agent.config.tree import MAX_BYTES, Tree, TreeInvalid, dotted, read
-from agent.model import MountEntry
+from agent.config.tree import MAX_BYTES, Tree, TreeInvalid, read
+from agent.model.mount import MountEntry
 
 _PATH_OPTIONS = ("log-file", "dump-fuse")
 
@@ -117,7 +117,7 @@ def _shape(tree: Tree) -> Problem | None:
     if tree.value is None:
         return Problem(1, 1, "", f"holds no settings, only comments or null; {explain.NO_MOUNTS}")
     if not isinstance(tree.value, dict):
-        return Problem(*tree.value_at(()), "", "must be keys and values, beginning with mounts:")
+        return tree.problem((), "must be keys and values, beginning with mounts:")
     return None
 
 
@@ -140,21 +140,18 @@ def _paths(tree: Tree) -> dict[str, str]:
 
 def _between_sections(tree: Tree) -> Iterator[Problem]:
     for place, message in between.problems(tree.value):
-        if place[-1] == KEY:
-            yield Problem(*tree.key_at(place[:-1]), dotted(place[:-1]), message)
-        else:
-            yield _problem(tree, place, message)
+        yield tree.problem(place, message)
 
 
 def _between_mounts(tree: Tree, own_paths: Sequence[str]) -> Iterator[Problem]:
     paths = _paths(tree)
     for name, message in places.conflicts(paths):
-        yield _problem(tree, ("mounts", name, "path"), message)
+        yield tree.problem(("mounts", name, "path"), message)
     for name, path in paths.items():
         for own in own_paths:
             if places.inside(own, path):
                 message = f"would hide {own}, which the agent itself needs"
-                yield _problem(tree, ("mounts", name, "path"), message)
+                yield tree.problem(("mounts", name, "path"), message)
     for place, mount in _mounts(tree):
         options = mount.get("options")
         given = options if isinstance(options, Mapping) else {}
@@ -162,7 +159,7 @@ def _between_mounts(tree: Tree, own_paths: Sequence[str]) -> Iterator[Problem]:
             target = given.get(option)
             if isinstance(target, str) and any(places.inside(target, p) for p in paths.values()):
                 message = "is on one of the mounts: a client that writes there waits for itself"
-                yield _problem(tree, (*place, "options", option), message)
+                yield tree.problem((*place, "options", option), message)
 
 
 def _on_this_host(
@@ -171,27 +168,21 @@ def _on_this_host(
     for name, path in _paths(tree).items():
         message = places.refusal(path, table, lstat)
         if message:
-            yield _problem(tree, ("mounts", name, "path"), message)
+            yield tree.problem(("mounts", name, "path"), message)
 
 
 def _warnings(tree: Tree) -> Iterator[Problem]:
     for place, mount in _mounts(tree):
         for index in names.repeated(mount.get("servers")):
             message = "is in the list already; this repetition is dropped"
-            yield _problem(tree, (*place, "servers", index), message)
+            yield tree.problem((*place, "servers", index), message)
         for option, message in options_check.warnings(mount.get("options")):
-            here = (*place, "options", option)
-            yield Problem(*tree.key_at(here), dotted(here), message)
+            yield tree.problem((*place, "options", option, KEY), message)
         variables = mount.get("environment")
         for variable in variables if isinstance(variables, Mapping) else ():
             if variable in TOKENS_TOO:
-                here = (*place, "environment", variable)
                 message = (
                     "also holds users' access tokens, and whoever logs in first makes it 0700;"
                     " HF_HUB_CACHE is the cache alone"
                 )
-                yield Problem(*tree.key_at(here), dotted(here), message)
-
-
-def _problem(tree: Tree, place: Place, message: str) -> Problem:
-    return Problem(*tree.value_at(place), dotted(place), message)
+                yield tree.problem((*place, "environment", variable, KEY), message)

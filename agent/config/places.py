@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 _SYSTEM = """/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /root
     /run /sbin /srv /sys /tmp /usr /usr/local /var /var/cache /var/lib /var/log /var/spool

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from agent.config.problems import Place, Problem
+from agent.config.strict import KEY
 
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 24
@@ -80,6 +81,12 @@ class Tree:
     def value_at(self, place: Place) -> tuple[int, int]:
         """Where a value stands."""
         return self.values.get(place) or self.key_at(place)
+
+    def problem(self, place: Place, message: str) -> Problem:
+        """What is wrong with a value; with its key where the place ends with KEY."""
+        if place[-1:] == (KEY,):
+            return Problem(*self.key_at(place[:-1]), dotted(place[:-1]), message)
+        return Problem(*self.value_at(place), dotted(place), message)
 
 
 def dotted(place: Place) -> str:

@@ -11,9 +11,9 @@ from agent.config.problems import ConfigInvalid, ConfigUnreadable
 from agent.config.schema import Config
 from agent.daemon.reporting import Reporting
 from agent.events import Event
-from agent.model import ConfigState, ConfigStatus
+from agent.files import file_state
+from agent.model.status import ConfigState, ConfigStatus
 from agent.system import mounttable
-from agent.system.files import file_state
 from agent.system.links import mount_on_the_way
 
 

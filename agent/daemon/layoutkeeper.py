@@ -15,11 +15,14 @@ from agent.daemon.volume import Volume
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health.text import plural
-from agent.layout.apply import Outcome, Pass, turn
+from agent.layout.apply import Outcome, Pass
 from agent.layout.declared import declared, fingerprint
+from agent.layout.plan import Mend
+from agent.layout.requests import turn
 from agent.layout.seen import OddNames, Turn
 from agent.layout.turns import Decision, decide
-from agent.model import LayoutState, LayoutStatus, MountEntry
+from agent.model.mount import MountEntry
+from agent.model.status import LayoutState, LayoutStatus
 from agent.mounts.edges import Edges
 from agent.system.mountinfo import layers_at
 from agent.system.workmount import WorkMounts
@@ -156,9 +159,8 @@ class LayoutKeeper:
         layout, identities = self._subject.layout, self._subject.identities
         async with self._volume.mounted("layout") as entry:
             for _ in range(HELD_TRIES):
-                work = Pass(layout, identities, self._edges.children, entry, allowed)
+                work = Pass(layout, identities, self._edges.children, entry, allowed, self)
                 outcome = await work.run(self._listings)
-                self._tell_done(outcome)
                 if not outcome.held:
                     break
                 await asyncio.sleep(HELD * (1 + self._edges.jitter()))
@@ -167,26 +169,29 @@ class LayoutKeeper:
                     await self._leave_word(entry, routine=routine)
         return outcome
 
-    def _tell_done(self, outcome: Outcome) -> None:
-        """Each thing that was done to the volume, also where the pass broke off afterwards."""
-        self._made += len(outcome.made)
-        self._mended += len(outcome.mended)
-        if outcome.made:
-            count = plural(len(outcome.made), "directory", "directories")
-            self._volume.emit(Event.LAYOUT_MADE, f"made {count}: {', '.join(outcome.made)}")
-        for mend in outcome.mended:
-            found = mend.seen
-            self._volume.emit(
-                Event.LAYOUT_MENDED,
-                mend.describe(),
-                path=mend.want.path,
-                old_uid=found.uid,
-                old_gid=found.gid,
-                old_mode=f"{found.mode:04o}",
-            )
+    def made(self, paths: list[str]) -> None:
+        """Directories were made on the volume."""
+        self._made += len(paths)
+        count = plural(len(paths), "directory", "directories")
+        self._volume.emit(Event.LAYOUT_MADE, f"made {count}: {', '.join(paths)}")
+
+    def mended(self, mend: Mend, *, known: bool) -> None:
+        """A directory was mended: with what it had, for whoever wants it back."""
+        self._mended += known
+        unknown = "" if known else "; whether it came to its end is not known"
+        self._volume.emit(
+            Event.LAYOUT_MENDED,
+            f"{mend.describe()}{unknown}",
+            path=mend.want.path,
+            old_uid=mend.seen.uid,
+            old_gid=mend.seen.gid,
+            old_mode=f"{mend.seen.mode:04o}",
+        )
 
     def _note(self, outcome: Outcome) -> None:
         findings = tuple(outcome.findings[:MOST])
+        if more := len(outcome.findings) - len(findings):
+            findings = (*findings, f"and {more} more that are not told one by one")
         if outcome.failed:
             findings = (*findings, outcome.failed)
         for finding in findings:

@@ -27,7 +27,7 @@ from agent.mounts.edges import Edges
 from agent.mounts.records import Records
 from agent.system import booted, mounttable
 from agent.system.children import Children
-from agent.system.mounttable import MountWatch
+from agent.system.mountwatch import MountWatch
 from agent.system.net import ServerRace
 from agent.system.tools import tools
 from agent.system.workers import Workers
@@ -109,6 +109,7 @@ class Daemon:
             jitter=random.random,
             write_name=whoami.write_name(self._state_dir),
             log_dir=LOG_DIR,
+            user=os.geteuid(),
         )
 
     async def _begin(self) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from agent.daemon.rounds import Rounds, Work
-from agent.model import MountStatus
+from agent.model.status import MountStatus
 from agent.mounts.edges import Edges
 
 S = TypeVar("S")

@@ -17,7 +17,7 @@ from agent.identities.bookmark import Bookmark, Bookmarks
 from agent.identities.exchange import Exchange
 from agent.identities.lookup import look_up
 from agent.identities.remap import Elsewhere, Problem, Progress, Row, Tree, Turn, remap
-from agent.model import RemapState, RemapStatus, Verdict
+from agent.model.status import RemapState, RemapStatus
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 
@@ -31,11 +31,10 @@ RETRY = 300.0
 """Seconds after a walk that failed, twice as many each time, up to EVERY."""
 MARKED = 2.0
 """Seconds between the places that are told, and remembered for an agent that starts later."""
-THREADS = 2
+THREADS = 4
+"""Files at work at once, each of them at rest half of the time."""
 MOST = 100
 """Problems that are told of one walk."""
-
-_VERDICTS = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def remaps(means: Means) -> PerMount[Subject]:
     return PerMount(
         means.edges,
         make,
-        allows=lambda status: status.verdict in _VERDICTS,
+        allows=lambda status: status.complete,
         gone=lambda name: means.told(name, None),
     )
 
@@ -122,7 +121,7 @@ class RemapKeeper:
         self._status = RemapStatus(
             RemapState.WALKING, self._mode, mark.looked, mark.matched, mark.changed, problems=kept
         )
-        async with self._volume.mounted("remap") as entry:
+        async with self._volume.mounted("remap", exact=False) as entry:
             tree = Tree(entry.path, entry.device, THREADS, mark.at, gentle=True)
             turn = Turn(what, self._edges.wall(), EVERY, self._means.host)
             return await self._walk(tree, ids, turn, mark, allowed)

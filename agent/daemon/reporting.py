@@ -12,17 +12,17 @@ from agent.health import advice, statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
 from agent.health.report import status_sentence
-from agent.model import (
+from agent.model.mount import ProcessId
+from agent.model.status import (
     AgentStatus,
     ConfigStatus,
     IdentitiesStatus,
     LayoutStatus,
     MountStatus,
-    ProcessId,
     RemapStatus,
     RetentionStatus,
-    Verdict,
 )
+from agent.model.verdict import Verdict
 
 COALESCE = 0.05
 """Seconds that changes are gathered for before they are written."""
@@ -79,7 +79,7 @@ class Reporting:
         self._dirty.set()
 
     def retained(self, name: str, status: RetentionStatus | None) -> None:
-        """Where the care of a volume's checkpoints stands; None: the file has no rules for it."""
+        """Where the cleaning of a mount's volume stands; None: it has no retention any more."""
         self._retentions.pop(name, None)
         if status is not None:
             self._retentions[name] = status
@@ -167,7 +167,6 @@ class Reporting:
             path=status.path,
             volume=status.volume,
             verdict=status.verdict,
-            observed=status.observed,
             hung_policy=config.recovery.hung if config else "report",
             new_options=config.recovery.new_options if config else "manual",
             bricks=status.bricks,

@@ -1,55 +1,51 @@
-"""Looks after the checkpoints on one mount's volume, whenever it is this host's turn."""
+"""Cleans one mount's volume of old checkpoints, pass by pass, and tells of it."""
 
 import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import agent
+from agent.config import durations
 from agent.config.schema import Config, MountConfig
-from agent.daemon.emptying import Emptying
 from agent.daemon.permount import PerMount
 from agent.daemon.rounds import Rhythm, about
 from agent.daemon.volume import Volume
 from agent.errors import AgentError
 from agent.events import Event
 from agent.health.text import plural, size
-from agent.model import MountEntry, RetentionState, RetentionStatus, Verdict
+from agent.model.mount import MountEntry
+from agent.model.status import RetentionState, RetentionStatus
 from agent.mounts.edges import Edges
-from agent.retention import cleaners, turns
-from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
+from agent.retention import cleaners, due, passes, trash, turns
+from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, clean
 from agent.retention.declared import policy
-from agent.retention.facts import Space
-from agent.retention.passes import memory_file, wants
-from agent.retention.policy import Policy
 from agent.retention.survey import Surveyed, Wanted
-from agent.retention.trash import Held, Place, Refused, Returned, entries
+from agent.retention.trash import Entry, Held, Purged, Refused, Returned
 from agent.system.mountinfo import layers_at
 from agent.system.workmount import WorkMounts
 
-FIRST = 60.0
-"""Seconds within which, by chance, a host looks first: so not all come at the same moment."""
+SOON = 60.0
+"""Seconds within which, by chance, a host begins."""
 RETRY = 300.0
-"""Seconds after a pass that failed, twice as many each time, up to a day."""
-MOST_PAUSE = 86400.0
-THREADS = 4
-MOST = 100
-"""Findings that are told of one volume."""
-NAMED = 20
+"""Seconds after a pass that failed, twice as many each time, up to MOST."""
+MOST = 6 * 3600.0
+THREADS = 2
+REST = 1.0
+"""Seconds of rest for each second of removing."""
+TOLD = 100
+"""Problems that are told of one pass."""
+NAMED = 10
 """Checkpoints that one journal entry names."""
-
-_VERDICTS = frozenset({Verdict.HEALTHY, Verdict.DEGRADED})
-
-Told = Callable[[str, RetentionStatus | None], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a pass depends on. wants: the fingerprint of what all hosts must want alike."""
+    """What is cleaned, and how. mode: report or enforce; wants: as passes.wants says."""
 
     mount: MountConfig
-    policy: Policy
+    mode: str
     wants: str
 
 
@@ -61,231 +57,279 @@ class Means:
     work: WorkMounts
     state_dir: Path
     host: str
-    told: Told
+    told: Callable[[str, RetentionStatus | None], None]
 
 
 def subjects(config: Config, *, enforce: bool) -> dict[str, Subject]:
-    """Of each mount with rules. enforce: False has all only reported."""
-    found = {}
-    for name, mount in config.mounts.items():
-        if mount.retention is not None:
-            declared = policy(mount.retention)
-            mode = declared.mode if enforce else "report"
-            found[name] = Subject(mount, replace(declared, mode=mode), wants(config, mount))
-    return found
+    """Of each mount with retention. enforce: False has all only reported."""
+    return {
+        name: Subject(
+            mount,
+            mount.retention.mode if enforce else "report",
+            passes.wants(config, mount),
+        )
+        for name, mount in config.mounts.items()
+        if mount.retention is not None
+    }
 
 
 def retentions(means: Means) -> PerMount[Subject]:
-    """A keeper for each mount that has rules."""
+    """A keeper for each mount that has retention."""
 
     def make(name: str, subject: Subject) -> RetentionKeeper:
-        volume = Volume(name, subject.mount, means.edges, means.work)
-        return RetentionKeeper(subject, volume, means)
+        return RetentionKeeper(subject, Volume(name, subject.mount, means.edges, means.work), means)
 
     return PerMount(
         means.edges,
         make,
-        allows=lambda status: status.verdict in _VERDICTS,
+        allows=lambda status: status.complete,
         gone=lambda name: means.told(name, None),
     )
 
 
+class _NotNow(Exception):
+    """The verdict does not allow work any more."""
+
+
 class RetentionKeeper:
-    """Looks after the checkpoints on one mount's volume; see Work."""
+    """Cleans one mount's volume; see Work."""
 
     def __init__(self, subject: Subject, volume: Volume, means: Means) -> None:
-        self.title = f"a pass over the checkpoints of {volume.name}"
-        self._policy, self._wants = subject.policy, subject.wants
-        self.rhythm = Rhythm(RETRY, MOST_PAUSE, first=min(FIRST, self._policy.every))
+        self.title = f"cleaning the volume of {volume.name}"
+        assert subject.mount.retention is not None  # noqa: S101  subjects() takes no others
+        self._policy = policy(subject.mount.retention)
+        self.rhythm = Rhythm(retry=RETRY, most=MOST, first=min(SOON, self._policy.every))
+        self._subject = subject
         self._volume = volume
         self._means = means
         self._edges = means.edges
         self._seen = turns.Seen()
-        self._told: frozenset[str] = frozenset()
-        self._planned: tuple[int, int] = (0, 0)
-        self._status = RetentionStatus(RetentionState.PENDING, self._policy.mode)
+        self._said: frozenset[str] = frozenset()
+        self._said_plan = (0, 0)
+        self._status = RetentionStatus(RetentionState.PENDING, subject.mode)
 
     def tell(self) -> None:
         """Say where it stands."""
         self._means.told(self._volume.name, self._status)
 
     async def once(self, allowed: Callable[[], bool]) -> float | None:
-        """One pass, or none where another host makes them. Raises AgentError, OSError."""
-        pause = about(self._policy.every, self._edges.jitter())
+        """One pass: what is due leaves the trash, then what may go moves there.
+
+        None where it is another host's turn. Raises AgentError, OSError.
+        """
         if not await self._is_ours():
-            other = self._seen.word.host
-            self._status = RetentionStatus(RetentionState.ELSEWHERE, self._policy.mode, host=other)
-            return pause
-        self._status = replace(self._status, state=RetentionState.WORKING, host="")
+            state, host = RetentionState.ELSEWHERE, self._seen.word.host
+            self._status = replace(self._status, state=state, host=host, problems=())
+            return about(self._policy.every, self._edges.jitter())
+        state = RetentionState.LOOKING
+        self._status = replace(self._status, state=state, host="", problems=())
         self.tell()
-        async with self._volume.mounted("retention") as entry:
-            if not await self._pass(entry, allowed):
-                self._status = replace(self._status, state=RetentionState.PENDING)
-                return 0.0
-        return pause
+        try:
+            async with self._volume.mounted("retention") as entry:
+                held = await self._purge(entry, allowed) or await self._clean(entry, allowed)
+        except _NotNow:
+            self._status = replace(self._status, state=RetentionState.PENDING)
+            return 0.0
+        if held:
+            self._status = replace(self._status, state=RetentionState.ELSEWHERE)
+        else:
+            self._status = replace(self._status, ended=self._edges.wall())
+            self._say_problems()
+        return about(self._policy.every, self._edges.jitter())
 
     def failed(self, why: str) -> None:
-        """A pass raised."""
-        self._status = replace(self._status, state=RetentionState.FAILED)
-        self._volume.emit(Event.RETENTION_FAILED, f"the checkpoints could not be looked at: {why}")
+        """A pass raised, or never began."""
+        self._status = replace(
+            self._status,
+            state=RetentionState.FAILED,
+            problems=(*self._status.problems, why)[-TOLD:],
+        )
+        self._volume.emit(Event.RETENTION_FAILED, f"could not be cleaned: {why}")
 
     async def _is_ours(self) -> bool:
         """Asked through the job's mount: a mount for it costs a client on each of many hosts."""
-        layers = layers_at(self._edges.mount_table(), self._volume.mount.path)
-        if not layers or layers[-1].device is None:
+        layers = layers_at(self._edges.mount_table(), self._subject.mount.path)
+        if not layers:
             raise AgentError("retention-unmounted", "nothing is mounted there")
-        place = Place(layers[-1].path, layers[-1].device)
-        word = await cleaners.last(
-            self._edges.children, place, host=self._means.host, wants=self._wants
-        )
-        ours, self._seen = turns.look(word, self._seen, self._means.host)
+        place = trash.Place(layers[-1].path, layers[-1].device)
+        host, wants = self._means.host, self._subject.wants
+        word = await cleaners.last(self._edges.children, place, host=host, wants=wants)
+        ours, self._seen = turns.look(word, self._seen, host)
         return ours
 
-    async def _pass(self, entry: MountEntry, allowed: Callable[[], bool]) -> bool:
-        """Whether it came to its end; the verdict can forbid that. Raises AgentError, OSError."""
-        place = Place(entry.path, entry.device)
-        held = await entries(self._edges.children, place)
-        taken = _Taken()
-        rows = clean(self._edges.children, *self._wanted(entry, sum(e.size or 0 for e in held)))
+    async def _purge(self, entry: MountEntry, allowed: Callable[[], bool]) -> bool:
+        """Remove what is due; whether another host is at it."""
+        place = trash.Place(entry.path, entry.device)
+        found = await trash.look(self._edges.children, place)
+        gone = self._due(found)
+        going = {each.id for each in gone}
+        left = [each for each in found.entries if each.id not in going]
+        self._status = replace(
+            self._status, trash=len(left), trash_bytes=sum(each.size or 0 for each in left)
+        )
+        if self._subject.mode != "enforce" or not gone:
+            return False
+        _require(allowed)
+        purged = 0
+        children = self._edges.children
+        rows = trash.purge(children, place, gone, threads=THREADS, rest=REST)
         async with contextlib.aclosing(rows):
             async for row in rows:
-                taken.take(row)
-                if not allowed():
-                    self._tell_moved(taken)
-                    return False
-        self._tell_moved(taken)
-        if taken.held:
-            self._status = replace(self._status, state=RetentionState.ELSEWHERE)
-            return True
-        emptying = Emptying(self._volume, self._policy, self._trash_file())
-        trashed = await emptying.run(place, taken.space, allowed)
-        self._note(taken, (len(trashed), sum(each.size or 0 for each in trashed)))
-        return True
+                match row:
+                    case Held():
+                        return True
+                    case Purged():
+                        purged += 1
+                    case Refused(id=id_, why=why):
+                        self._note(f"trash: {id_}: {why}")
+                    case Returned():
+                        self._returned(row)
+                _require(allowed)
+        self._status = replace(self._status, purged=self._status.purged + purged)
+        if purged:
+            what = f"{plural(purged, 'entry', 'entries')} of the trash removed for good"
+            self._volume.emit(Event.RETENTION_PURGED, what, count=purged)
+        return False
 
-    def _wanted(self, entry: MountEntry, in_trash: int) -> tuple[Wanted, Pass]:
-        enforce = self._policy.mode == "enforce"
-        paths = tuple(rule.path for rule in self._policy.rules)
+    def _due(self, found: trash.Contents) -> Sequence[Entry]:
+        """What goes now; for how long each was there is remembered. Raises OSError."""
+        path = passes.ages_file(self._means.state_dir, self._subject.mount)
+        ages = passes.load_ages(path).now(found.entries, passes.boot(), self._edges.monotonic())
+        passes.save_ages(path, ages)
+        over = due.due(found.entries, ages, self._policy.keep_for)
+        known = {entry.id for entry in over}
+        others = [entry for entry in found.entries if entry.id not in known]
+        early = due.early(others, ages, self._policy.rules, found.total, found.free)
+        known |= {entry.id for entry in early}
+        unfinished = [entry for entry in others if not entry.whole and entry.id not in known]
+        return [*over, *early, *unfinished]
+
+    async def _clean(self, entry: MountEntry, allowed: Callable[[], bool]) -> bool:
+        """Move what may go; whether another host is at it."""
+        _require(allowed)
+        rules = self._policy.rules
         wanted = Wanted(
             root=entry.path,
             device=entry.device,
-            mounted_at=self._volume.mount.path,
-            rules=self._policy.rules,
+            mounted_at=self._subject.mount.path,
+            rules=rules,
             threads=THREADS,
             with_space=True,
-            in_trash=in_trash,
+            in_trash=self._status.trash_bytes,
         )
+        enforce = self._subject.mode == "enforce"
         how = Pass(
-            memory=memory_file(self._means.state_dir, self._volume.mount),
+            memory=passes.memory_file(self._means.state_dir, self._subject.mount),
             host=self._means.host,
             version=agent.__version__,
-            wants=self._wants,
-            move=paths if enforce else (),
+            wants=self._subject.wants,
+            move=tuple(rule.path for rule in rules) if enforce else (),
             turn=secrets.token_hex(8),
             idle=True,
         )
-        return wanted, how
+        moved: list[Moved] = []
+        state = RetentionState.DONE
+        rows = clean(self._edges.children, wanted, how)
+        try:
+            async with contextlib.aclosing(rows):
+                async for row in rows:
+                    match row:
+                        case Held():
+                            return True
+                        case Differing(hosts=hosts):
+                            state = RetentionState.DIFFERING
+                            self._note(f"nothing is moved: other hosts differ: {', '.join(hosts)}")
+                        case Surveyed():
+                            self._planned(row)
+                        case Ripe():
+                            self._status = replace(self._status, waiting=row.waiting)
+                        case Moved():
+                            moved.append(row)
+                        case Left(path=path, why=why) if why != "vanished":
+                            self._note(f"{path} stays: {why}")
+                        case Refused(id=id_, why=why):
+                            self._note(f"trash: {id_}: {why}")
+                        case Returned():
+                            self._returned(row)
+                    _require(allowed)
+        finally:
+            self._say_moved(moved)
+        self._status = replace(self._status, state=state)
+        return False
 
-    def _trash_file(self) -> Path:
-        return memory_file(self._means.state_dir, self._volume.mount).with_suffix(".trash.json")
+    def _planned(self, found: Surveyed) -> None:
+        runs = [run for rule in found.rules for run in rule.runs]
+        doomed = [each for run in runs for each in run.delete]
+        kept = sum(len(run.keep) for run in runs)
+        total = sum(each.size or 0 for each in doomed)
+        self._status = replace(self._status, kept=kept, planned=len(doomed), planned_bytes=total)
+        self.tell()
+        plan = (len(doomed), total)
+        if self._subject.mode == "report" and doomed and plan != self._said_plan:
+            names = _some([each.path for each in doomed])
+            self._volume.emit(
+                Event.RETENTION_PLANNED,
+                f"{plural(len(doomed), 'checkpoint')} ({size(total)}) would go to the trash under"
+                f" mode: enforce: {names}; gluster-ml-agent plan says why",
+                count=len(doomed),
+                bytes=total,
+            )
+        self._said_plan = plan
+        self._note_findings(found)
 
-    def _tell_moved(self, taken: "_Taken") -> None:
-        """One entry a pass. More than NAMED are counted; each has a manifest in the trash."""
-        if not taken.moved:
+    def _note_findings(self, found: Surveyed) -> None:
+        for rule in found.rules:
+            for finding in rule.findings:
+                self._note(f"rule {rule.path}: {finding}")
+            for run in rule.runs:
+                for finding in run.findings:
+                    self._note(f"{run.path}: {finding}")
+                for each in run.skipped:
+                    self._note(f"{each.path}: {each.reason}")
+        for _, each in found.failed:
+            self._note(f"{each.path}: {each.reason}")
+
+    def _say_moved(self, moved: Sequence[Moved]) -> None:
+        if not moved:
             return
-        named = [f"{each.path} ({'; '.join(each.reasons)})" for each in taken.moved[:NAMED]]
-        more = len(taken.moved) - len(named)
-        total = sum(each.size or 0 for each in taken.moved)
-        words = "; ".join([*named, *([f"and {more} more"] if more else [])])
+        total = sum(each.size or 0 for each in moved)
+        self._status = replace(
+            self._status,
+            moved=self._status.moved + len(moved),
+            moved_bytes=self._status.moved_bytes + total,
+            trash=self._status.trash + len(moved),
+            trash_bytes=self._status.trash_bytes + total,
+        )
+        keep_for = durations.text(self._policy.keep_for)
+        names = _some([f"{each.path} ({'; '.join(each.reasons)})" for each in moved])
         self._volume.emit(
             Event.RETENTION_MOVED,
-            f"{plural(len(taken.moved), 'checkpoint')} ({size(total)}) moved to the trash: {words}",
-            moved=len(taken.moved),
+            f"{plural(len(moved), 'checkpoint')} ({size(total)}) moved to the trash,"
+            f" for {keep_for}: {names}",
+            count=len(moved),
+            bytes=total,
         )
 
-    def _note(self, taken: "_Taken", trashed: tuple[int, int]) -> None:
-        runs = [run for rule in taken.surveyed.rules for run in rule.runs]
-        doomed = [each for run in runs for each in run.delete]
-        planned = (len(doomed), sum(each.size or 0 for each in doomed))
-        self._status = RetentionStatus(
-            state=RetentionState.DONE,
-            mode=self._policy.mode,
-            kept=sum(len(run.keep) for run in runs),
-            planned=planned[0],
-            planned_bytes=planned[1],
-            waiting=taken.ripe.waiting,
-            moved=len(taken.moved),
-            moved_bytes=sum(each.size or 0 for each in taken.moved),
-            trashed=trashed[0],
-            trashed_bytes=trashed[1],
-            ended=self._edges.wall(),
-            findings=tuple(taken.findings()[:MOST]),
-        )
-        self._tell_planned(planned)
-        for line in sorted(frozenset(self._status.findings) - self._told):
-            self._volume.emit(Event.RETENTION_FINDING, line)
-        self._told = frozenset(self._status.findings)
+    def _returned(self, row: Returned) -> None:
+        names = ", ".join(f"{row.run}/{name}" for name in row.names.values())
+        self._note(f"{names} is back, as a move to the trash broke off")
 
-    def _tell_planned(self, planned: tuple[int, int]) -> None:
-        """What a report would have deleted, whenever that is something else than before."""
-        if planned == self._planned or self._policy.mode == "enforce":
-            return
-        self._planned = planned
-        self._volume.emit(
-            Event.RETENTION_PLANNED,
-            f"by the rules {plural(planned[0], 'checkpoint')} ({size(planned[1])}) would go;"
-            " nothing is deleted, as retention.mode is report; see: gluster-ml-agent plan",
-            planned=planned[0],
-        )
+    def _note(self, line: str) -> None:
+        if len(self._status.problems) < TOLD:
+            self._status = replace(self._status, problems=(*self._status.problems, line))
+
+    def _say_problems(self) -> None:
+        problems = frozenset(self._status.problems)
+        for line in sorted(problems - self._said):
+            self._volume.emit(Event.RETENTION_LEFT, line)
+        self._said = problems
 
 
-class _Taken:
-    """What a pass has said so far."""
+def _require(allowed: Callable[[], bool]) -> None:
+    if not allowed():
+        raise _NotNow
 
-    def __init__(self) -> None:
-        self.surveyed = Surveyed((), (), ())
-        self.ripe = Ripe(0, 0, 0)
-        self.moved: list[Moved] = []
-        self.held = False
-        self._left: list[str] = []
 
-    @property
-    def space(self) -> Space | None:
-        """Of the volume; None where it is not known."""
-        return Space(self.ripe.total, self.ripe.free) if self.ripe.total else None
-
-    def take(self, row: Row) -> None:
-        """The next row."""
-        match row:
-            case Surveyed():
-                self.surveyed = row
-            case Ripe():
-                self.ripe = row
-            case Moved():
-                self.moved.append(row)
-            case Left(path=path, why=why):
-                if why != "vanished":
-                    self._left.append(f"{path} stays: {why}")
-            case Differing(hosts=hosts):
-                self._left.append(
-                    f"nothing is deleted: the files of {', '.join(hosts)} want something else of"
-                    " this volume; bring retention, layout and identities.remap in line everywhere"
-                )
-            case Returned(run=run, names=names):
-                self._left.append(
-                    f"{run}: {', '.join(names.values())} is back, as a move broke off"
-                )
-            case Refused(id=id_, why=why):
-                self._left.append(f"trash: {id_}: {why}")
-            case Held():
-                self.held = True
-
-    def findings(self) -> list[str]:
-        """What a person should see, each a line."""
-        told = list(self._left)
-        for rule in self.surveyed.rules:
-            told += [f"{rule.path}: {said}" for said in rule.findings]
-            for run in rule.runs:
-                told += [f"{run.path}: {said}" for said in run.findings]
-                told += [f"{each.path}: {each.reason}" for each in run.skipped]
-        told += [f"{each.path}: {each.reason}" for _, each in self.surveyed.failed]
-        return told
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

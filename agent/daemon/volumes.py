@@ -1,4 +1,4 @@
-"""All that the agent does on volumes: for their layouts, files with old ids, and checkpoints."""
+"""All that the agent does on volumes: it looks after layouts, old ids, and old checkpoints."""
 
 import asyncio
 import socket
@@ -12,7 +12,7 @@ from agent.daemon.reporting import Reporting
 from agent.errors import AgentError
 from agent.events import Event
 from agent.identities.bookmark import Bookmarks
-from agent.model import MountStatus
+from agent.model.status import MountStatus
 from agent.mounts.edges import Edges
 from agent.system.workmount import WorkMounts
 
@@ -26,13 +26,15 @@ class Volumes:
         self._reporting = reporting
         self._mounts = WorkMounts(edges.host, runtime_dir)
         self._layouts = layoutkeeper.layouts(edges, self._mounts, reporting.laid_out)
-        host = socket.gethostname()
         bookmarks = Bookmarks(state_dir / "remap")
-        self._remaps = remapkeeper.remaps(
-            remapkeeper.Means(edges, self._mounts, bookmarks, host, reporting.remapped)
+        means = remapkeeper.Means(
+            edges, self._mounts, bookmarks, socket.gethostname(), reporting.remapped
         )
+        self._remaps = remapkeeper.remaps(means)
         self._retentions = retentionkeeper.retentions(
-            retentionkeeper.Means(edges, self._mounts, state_dir, host, reporting.retained)
+            retentionkeeper.Means(
+                edges, self._mounts, state_dir, socket.gethostname(), reporting.retained
+            )
         )
         self._all: tuple[PerMount[Any], ...] = (self._layouts, self._remaps, self._retentions)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from agent.config.schema import Config
 from agent.environment import variables
 from agent.environment.variables import Variables
-from agent.system.files import replace_file
+from agent.files import replace_file
 
 NAME = "environment"
 

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agent.model import Brick, Obstacle, ObstacleKind, ProcessId, Verdict
+from agent.model.mount import Brick, Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 
 _MOST = 3
 """Servers named one by one."""
@@ -25,7 +26,7 @@ class Situation:
     path: str
     volume: str
     verdict: Verdict
-    observed: Verdict | None = None
+    port: int
     hung_policy: str = "report"
     new_options: str = "when-idle"
     bricks: tuple[Brick, ...] | None = None
@@ -34,7 +35,6 @@ class Situation:
     removing: bool = False
     leaving: str = ""
     obstacles: tuple[Obstacle, ...] = ()
-    port: int = 24007
 
     @property
     def volume_name(self) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from agent.health.text import plural, wrapped
-from agent.model import IdentitiesStatus, RemapState, RemapStatus
+from agent.model.status import IdentitiesStatus, RemapState, RemapStatus
 
 LABEL = 11
 """Columns of the words before a line's text."""

@@ -19,10 +19,11 @@ from typing import Any, Protocol
 
 import structlog
 
+from agent.codec import iso
 from agent.events import Event, Priority, priority_of
 from agent.health.output import Entry, JournaldOutput, StderrOutput
-from agent.health.text import clean, iso, plural
-from agent.model import Verdict
+from agent.health.text import clean, plural
+from agent.model.verdict import Verdict
 
 MAX_BACKLOG = 256
 """Entries kept while the journal takes none; beyond that the newest are counted and dropped."""
@@ -94,10 +95,7 @@ class Journal:
         error: BaseException | None = None,
         **fields: object,
     ) -> None:
-        """Log one event; fields become GLUSTER_ML_<NAME>, a sequence becomes a repeated field.
-
-        error: its traceback goes into a field of its own, never into the message.
-        """
+        """As Emitter says; a sequence becomes a repeated field."""
         priority = priority_of(event, verdict)
         self._log.log(
             _LEVEL_OF[priority],

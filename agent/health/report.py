@@ -3,47 +3,31 @@
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
-from agent.health import identities, retention
-from agent.health.text import clean, clock, duration, plural, size, wrapped
-from agent.model import (
-    UNKNOWN,
-    AgentStatus,
-    ConfigState,
-    ConfigStatus,
-    Holder,
-    LayoutState,
-    LayoutStatus,
-    MountStatus,
-    Verdict,
-)
+from agent.health import identities, mountblock
+from agent.health.mountblock import verdict_words
+from agent.health.text import clean, clock, painted, plural, wrapped
+from agent.model.status import AgentStatus, ConfigState, ConfigStatus, MountStatus
+from agent.model.verdict import UNKNOWN, Verdict
 
 MAX_SENTENCE = 300
+"""Characters of the status sentence."""
 MAX_NAMED = 3
 """Mounts named one by one in the status sentence."""
-MAX_HOLDERS = 10
-"""Processes shown of one mount; status.json has them all."""
-
-MAX_FINDINGS = 10
-"""Findings on a layout that are shown; status.json has them all."""
-
 CRITICAL = 2
 """The exit code of `status` where a mount is critical: it outweighs UNKNOWN."""
 
-_LABEL = identities.LABEL
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
-_COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
-_PLAIN = "\x1b[0m"
 
 
-def exit_code(status: AgentStatus, only: str | None = None) -> int:
-    """0 healthy, 1 warning, 2 critical: the worst of the mounts, or that of the named one.
+def exit_code(status: AgentStatus) -> int:
+    """0 healthy, 1 warning, 2 critical: the worst of the mounts.
 
     A configuration that was not accepted is a warning of its own. UNKNOWN: a mount has no verdict
     yet, and none is critical, so that all may be well or nothing.
     """
     config = 0 if status.config.state is ConfigState.VALID else 1
-    worst = max([config, *(m.verdict.exit_code for m in _chosen(status, only))])
-    return UNKNOWN if worst < CRITICAL and _unjudged(status, only) else worst
+    worst = max([config, *(mount.verdict.exit_code for mount in status.mounts)])
+    return UNKNOWN if worst < CRITICAL and status.unjudged else worst
 
 
 def status_sentence(
@@ -77,7 +61,7 @@ def status_sentence(
 
 
 def _one(mount: MountStatus, now: float, zone: tzinfo | None) -> str:
-    words = f"{mount.name} {_verdict_words(mount)} since {clock(mount.since, now, zone)}"
+    words = f"{mount.name} {verdict_words(mount)} since {clock(mount.since, now, zone)}"
     return f"{words} ({mount.evidence})" if mount.evidence else words
 
 
@@ -97,26 +81,20 @@ def status_text(
     now: float,
     *,
     colour: bool = False,
-    only: str | None = None,
     zone: tzinfo | None = None,
 ) -> str:
     """All of it, the host's state in the first line, then a block a mount.
 
-    only: the one mount to tell of. zone: None is local time. 80 columns wide, but a word longer
-    than that (a path to copy) stays whole.
+    zone: None is local time. 80 columns wide, but a word longer than that (a path to copy) stays
+    whole.
     """
-    mounts = _chosen(status, only)
-    lines = [_headline(status, mounts, only, colour=colour)]
+    lines = [_headline(status, colour=colour)]
     lines += _config_lines(status.config)
-    for mount in mounts:
-        lines += ["", *_block(mount, now, zone, colour=colour)]
-    if only is None and status.identities is not None:
+    for mount in status.mounts:
+        lines += ["", *mountblock.lines(mount, now, zone, colour=colour)]
+    if status.identities is not None:
         lines += identities.lines(status.identities)
     return "\n".join(lines) + "\n"
-
-
-def _unjudged(status: AgentStatus, only: str | None) -> list[str]:
-    return [name for name in status.unjudged if only in (None, name)]
 
 
 def _no_verdict(names: Sequence[str]) -> str:
@@ -124,16 +102,10 @@ def _no_verdict(names: Sequence[str]) -> str:
     return f"no verdict yet on {', '.join(names[:MAX_NAMED])}{more}"
 
 
-def _chosen(status: AgentStatus, only: str | None) -> list[MountStatus]:
-    return [mount for mount in status.mounts if only in (None, mount.name)]
-
-
-def _headline(
-    status: AgentStatus, mounts: list[MountStatus], only: str | None, *, colour: bool
-) -> str:
-    code = exit_code(status, only)
+def _headline(status: AgentStatus, *, colour: bool) -> str:
+    code = exit_code(status)
+    mounts, unjudged = status.mounts, status.unjudged
     healthy = sum(mount.verdict is Verdict.HEALTHY for mount in mounts)
-    unjudged = _unjudged(status, only)
     if not mounts and unjudged:
         what = _no_verdict(unjudged)
     elif not mounts:
@@ -143,12 +115,12 @@ def _headline(
     else:
         what = f"{healthy} of {plural(len(mounts), 'mount')} healthy"
         worst = max(mounts, key=lambda m: m.verdict.exit_code)
-        what += f", {worst.name} {_verdict_words(worst)}"
+        what += f", {worst.name} {verdict_words(worst)}"
     if mounts and unjudged:
         what += f", {_no_verdict(unjudged)}"
     if status.config.state is not ConfigState.VALID:
         what += f", configuration {status.config.state.value}"
-    return f"{clean(status.host, 64)}: {_painted(_WORDS[code], code, colour=colour)}: {what}"
+    return f"{clean(status.host, 64)}: {painted(_WORDS[code], code, colour=colour)}: {what}"
 
 
 def _config_lines(config: ConfigStatus) -> Iterator[str]:
@@ -161,104 +133,3 @@ def _config_lines(config: ConfigStatus) -> Iterator[str]:
         yield from wrapped(line, "  ", "      ")
     for line in config.warnings:
         yield from wrapped(f"warning: {line}", "  ", "      ")
-
-
-def _block(mount: MountStatus, now: float, zone: tzinfo | None, *, colour: bool) -> Iterator[str]:
-    verdict = _painted(_verdict_words(mount), mount.verdict.exit_code, colour=colour)
-    since = f"since {clock(mount.since, now, zone)} ({duration(now - mount.since)})"
-    yield f"{mount.name}: {verdict} {since}"
-    for label, text in _facts(mount):
-        yield from wrapped(text, f"  {label:<{_LABEL - 2}}", " " * _LABEL)
-
-
-def _facts(mount: MountStatus) -> Iterator[tuple[str, str]]:
-    told = {"evidence": mount.evidence, "do": mount.advice, "pending": mount.pending}
-    yield from ((label, text) for label, text in told.items() if text)
-    if mount.removing:
-        yield "leaving", "no longer configured; unmounted as soon as nothing uses it"
-    for finding in mount.findings:
-        yield "finding", finding
-    yield "volume", f"{mount.volume} at {mount.path}"
-    if mount.server or mount.client:
-        yield "client", _client(mount)
-    if mount.client_log:
-        yield "log", mount.client_log
-    if mount.bricks is not None:
-        yield "bricks", _bricks(mount)
-    if mount.space is not None and mount.space.total > 0:
-        share = 100 * mount.space.free // mount.space.total
-        yield "space", f"{size(mount.space.free)} free of {size(mount.space.total)} ({share} %)"
-    yield from _work(mount)
-    if mount.recoveries:
-        yield "recovery", _recoveries(mount)
-    yield from _holders(mount.holders)
-
-
-def _work(mount: MountStatus) -> Iterator[tuple[str, str]]:
-    """What the agent does on the volume."""
-    if mount.layout is not None:
-        yield from _layout(mount.layout)
-    if mount.remap is not None:
-        yield from identities.remapped(mount.remap)
-    if mount.retention is not None:
-        yield from retention.lines(mount.retention)
-
-
-def _holders(holders: tuple[Holder, ...]) -> Iterator[tuple[str, str]]:
-    """Of the old mount that was replaced: the one that is there now may well be healthy."""
-    for position, holder in enumerate(holders[:MAX_HOLDERS]):
-        where = f", {holder.where}" if holder.where else ""
-        how = f"{holder.how} on the old mount" if holder.how else "the old mount"
-        words = f"pid {holder.pid} {holder.comm} (uid {holder.uid}{where}): {how}"
-        yield "" if position else "held by", words
-    if len(holders) > MAX_HOLDERS:
-        yield "", f"and {len(holders) - MAX_HOLDERS} more"
-
-
-def _layout(layout: LayoutStatus) -> Iterator[tuple[str, str]]:
-    what = plural(layout.directories, "directory", "directories")
-    match layout.state:
-        case LayoutState.PENDING:
-            yield "layout", f"{what}, not looked at yet"
-        case LayoutState.APPLIED:
-            yield "layout", f"{what} as declared"
-        case LayoutState.FAILED:
-            yield "layout", f"{what}, which can't be looked after: {'; '.join(layout.findings)}"
-        case LayoutState.FINDINGS:
-            yield "layout", f"{what}, {plural(len(layout.findings), 'finding')}"
-            yield from (("", finding) for finding in layout.findings[:MAX_FINDINGS])
-            if len(layout.findings) > MAX_FINDINGS:
-                yield "", f"and {len(layout.findings) - MAX_FINDINGS} more"
-
-
-def _client(mount: MountStatus) -> str:
-    parts = []
-    if mount.client:
-        parts.append(f"pid {mount.client.pid}")
-    if mount.server:
-        parts.append(f"volfile server {mount.server}")
-    if mount.adopted:
-        parts.append("adopted")
-    return ", ".join(parts)
-
-
-def _bricks(mount: MountStatus) -> str:
-    bricks = mount.bricks or ()
-    down = [brick.label for brick in bricks if not brick.connected]
-    words = f"{len(bricks) - len(down)} of {len(bricks)} connected"
-    return f"{words}; not connected: {', '.join(down)}" if down else words
-
-
-def _recoveries(mount: MountStatus) -> str:
-    times = "once" if mount.recoveries == 1 else f"{mount.recoveries} times"
-    return f"{times}; last: {mount.last_recovery}" if mount.last_recovery else times
-
-
-def _verdict_words(mount: MountStatus) -> str:
-    if mount.verdict is Verdict.PAUSED and mount.observed is not None:
-        return f"paused (observed: {mount.observed.value})"
-    return mount.verdict.value
-
-
-def _painted(text: str, code: int, *, colour: bool) -> str:
-    return f"{_COLOURS[code]}{text}{_PLAIN}" if colour else text

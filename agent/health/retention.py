@@ -1,39 +1,41 @@
-"""What became of a volume's checkpoints, as text for people. Pure."""
+"""Where the cleaning of a mount's volume stands, as text for people. Pure."""
 
 from collections.abc import Iterator
 
 from agent.health.text import plural, size
-from agent.model import RetentionState, RetentionStatus
+from agent.model.status import RetentionState, RetentionStatus
 
 SHOWN = 5
-"""Findings that `status` shows; status.json has them all."""
+"""Problems that `status` shows; status.json has them all."""
 
 
 def lines(found: RetentionStatus) -> Iterator[tuple[str, str]]:
     """The lines of a mount's block, each with its label."""
+    yield "retention", f"{_state(found)}, mode is {found.mode}"
+    if found.trash:
+        count = plural(found.trash, "entry", "entries")
+        yield "trash", f"{count} ({size(found.trash_bytes)})"
+    yield from (("", line) for line in found.problems[:SHOWN])
+    if len(found.problems) > SHOWN:
+        yield "", f"and {len(found.problems) - SHOWN} more"
+
+
+def _state(found: RetentionStatus) -> str:
+    kept = plural(found.kept, "checkpoint")
+    planned = f"{kept} kept, {found.planned} may go ({size(found.planned_bytes)})"
+    if found.waiting:
+        planned += f", {found.waiting} after a second look"
     match found.state:
         case RetentionState.PENDING:
-            yield "retention", f"mode {found.mode}, not looked at yet"
-            return
+            return "not looked at yet"
+        case RetentionState.LOOKING:
+            return "the checkpoints are being looked at"
         case RetentionState.ELSEWHERE:
-            yield "retention", f"{found.host or 'another host'} looks after the checkpoints"
-            return
+            return f"{found.host or 'another host'} is cleaning"
+        case RetentionState.DIFFERING:
+            return f"{planned}; nothing is moved, as other hosts' files differ"
+        case RetentionState.DONE:
+            moved = f"; {found.moved} moved since the agent started" if found.moved else ""
+            return f"{planned}{moved}"
         case RetentionState.FAILED:
-            yield "retention", "the last pass failed and is tried again"
-        case RetentionState.WORKING | RetentionState.DONE:
-            yield "retention", _plan(found)
-    if found.moved:
-        moved = plural(found.moved, "checkpoint")
-        yield "", f"{moved} moved to the trash by the last pass ({size(found.moved_bytes)})"
-    if found.trashed:
-        held = plural(found.trashed, "entry", "entries")
-        yield "", f"the trash holds {held} ({size(found.trashed_bytes)})"
-    yield from (("", line) for line in found.findings[:SHOWN])
-    if len(found.findings) > SHOWN:
-        yield "", f"and {len(found.findings) - SHOWN} more: gluster-ml-agent plan"
-
-
-def _plan(found: RetentionStatus) -> str:
-    going = f"{found.planned} to go ({size(found.planned_bytes)})"
-    words = f"mode {found.mode}: {plural(found.kept, 'checkpoint')} kept, {going}"
-    return f"{words}, {found.waiting} of them after a second look" if found.waiting else words
+            return "it failed and is tried again"

@@ -1,28 +1,14 @@
-"""status.json: all that the agent knows, written whole, read back with suspicion.
+"""status.json, the file: written whole, read back with suspicion."""
 
-The schema is part of the product's contract: names are added, never renamed.
-"""
-
-import contextlib
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
+from agent.codec import iso
 from agent.errors import AgentError
-from agent.health.decode import from_dict
-from agent.health.text import iso
-from agent.model import (
-    AgentStatus,
-    Brick,
-    IdentitiesStatus,
-    LayoutStatus,
-    MountStatus,
-    RemapStatus,
-    RetentionStatus,
-    Space,
-)
+from agent.files import replace_file
+from agent.health.schema import from_dict, to_dict
+from agent.model.status import AgentStatus
 
 NAME = "status.json"
 
@@ -35,15 +21,8 @@ MAX_AGE = 180
 
 def write(runtime_dir: Path, status: AgentStatus) -> None:
     """Replace status.json in one step; readers see the old one or the new one. Raises OSError."""
-    temporary = runtime_dir / f".{NAME}.{os.getpid()}"
     data = json.dumps(to_dict(status), indent=1).encode() + b"\n"
-    with contextlib.suppress(FileNotFoundError):
-        temporary.unlink()
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, 0o644)  # whatever the umask is
-        file.write(data)
-    temporary.replace(runtime_dir / NAME)
+    replace_file(runtime_dir / NAME, data, 0o644, durable=False)
 
 
 def read(runtime_dir: Path) -> AgentStatus:
@@ -113,131 +92,3 @@ def _not_running(reason: str) -> AgentError:
         f"the agent isn't running: {reason}",
         "systemctl status gluster-ml-agent",
     )
-
-
-def to_dict(status: AgentStatus) -> dict[str, object]:
-    """Schema 1 of status.json."""
-    return {
-        "schema": 1,
-        "host": status.host,
-        "time": iso(status.time),
-        "version": status.version,
-        "agent": {"pid": status.pid.pid, "start_time": status.pid.start_time},
-        "config": {
-            "state": status.config.state.value,
-            "path": status.config.path,
-            "errors": list(status.config.errors),
-            "warnings": list(status.config.warnings),
-            "fingerprint": status.config.fingerprint,
-            "seen": status.config.seen,
-        },
-        "mounts": {mount.name: _mount(mount) for mount in status.mounts},
-        "unjudged": list(status.unjudged),
-        "identities": _identities(status.identities),
-    }
-
-
-def _mount(mount: MountStatus) -> dict[str, object]:
-    client = mount.client
-    return {
-        "verdict": mount.verdict.value,
-        "since": iso(mount.since),
-        "evidence": mount.evidence,
-        "advice": mount.advice,
-        "observed": mount.observed.value if mount.observed else None,
-        "path": mount.path,
-        "volume": mount.volume,
-        "server": mount.server,
-        "client_pid": client.pid if client else None,
-        "client_start_time": client.start_time if client else None,
-        "adopted": mount.adopted,
-        "bricks": _bricks(mount.bricks),
-        "space": _space(mount.space),
-        "findings": list(mount.findings),
-        "pending": mount.pending,
-        "holders": [
-            {"pid": h.pid, "comm": h.comm, "uid": h.uid, "where": h.where, "how": h.how}
-            for h in mount.holders
-        ],
-        "recoveries": mount.recoveries,
-        "last_recovery": mount.last_recovery,
-        "probe_seconds": mount.probe_seconds,
-        "attempts": mount.attempts,
-        "removing": mount.removing,
-        "client_log": mount.client_log,
-        "layout": _layout(mount.layout),
-        "remap": _remap(mount.remap),
-        "retention": _retention(mount.retention),
-    }
-
-
-def _identities(found: IdentitiesStatus | None) -> dict[str, object]:
-    if found is None:
-        return {}
-    return {
-        "state": found.state.value,
-        "error": found.error,
-        "checked": iso(found.checked) if found.checked else None,
-        "missing": list(found.missing),
-        "failed": list(found.failed),
-        "conflicts": list(found.conflicts),
-        "crowded": list(found.crowded),
-    }
-
-
-def _remap(remap: RemapStatus | None) -> dict[str, Any]:
-    if remap is None:
-        return {}
-    return {
-        "state": remap.state.value,
-        "mode": remap.mode,
-        "looked": remap.looked,
-        "matched": remap.matched,
-        "changed": remap.changed,
-        "failed": remap.failed,
-        "ended": None if remap.ended is None else iso(remap.ended),
-        "host": remap.host,
-        "problems": list(remap.problems),
-    }
-
-
-def _retention(found: RetentionStatus | None) -> dict[str, Any]:
-    if found is None:
-        return {}
-    return {
-        **asdict(found),
-        "state": found.state.value,
-        "ended": None if found.ended is None else iso(found.ended),
-        "findings": list(found.findings),
-    }
-
-
-def _layout(layout: LayoutStatus | None) -> dict[str, Any]:
-    if layout is None:
-        return {}
-    return {
-        "state": layout.state.value,
-        "directories": layout.directories,
-        "looked": None if layout.looked is None else iso(layout.looked),
-        "made": layout.made,
-        "mended": layout.mended,
-        "findings": list(layout.findings),
-    }
-
-
-def _bricks(bricks: tuple[Brick, ...] | None) -> dict[str, Any] | None:
-    if bricks is None:
-        return None
-    return {
-        "connected": sum(brick.connected for brick in bricks),
-        "total": len(bricks),
-        "down": [brick.label for brick in bricks if not brick.connected],
-        "all": [
-            {"name": b.name, "host": b.host, "path": b.path, "connected": b.connected}
-            for b in bricks
-        ],
-    }
-
-
-def _space(space: Space | None) -> dict[str, int] | None:
-    return None if space is None else {"total": space.total, "free": space.free}

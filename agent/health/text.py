@@ -6,6 +6,9 @@ from datetime import UTC, datetime, tzinfo
 WIDTH = 80
 """Columns of what is printed for people."""
 
+_COLOURS = ("\x1b[32m", "\x1b[33m", "\x1b[1;31m", "\x1b[33m")
+_PLAIN = "\x1b[0m"
+
 
 def clean(text: object, limit: int = 400) -> str:
     r"""Foreign text (a file name, another program's log line, a comm) as one harmless line.
@@ -59,16 +62,6 @@ def plural(count: int, noun: str, several: str = "") -> str:
     return f"{count} {noun if count == 1 else several or f'{noun}s'}"
 
 
-def iso(time: float) -> str:
-    """Wall clock seconds as ISO 8601 in UTC, to the second: "2026-11-30T15:59:44Z"."""
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_iso(text: str) -> float:
-    """The inverse of `iso`. Raises ValueError."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
-
-
 def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
     """A moment for people: "14:02", or with its date where it is not today's.
 
@@ -92,3 +85,8 @@ def wrapped(text: str, first: str, rest: str) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def painted(text: str, code: int, *, colour: bool) -> str:
+    """The text in the colour of an exit code of `status`, 0 to 3; as it is without colour."""
+    return f"{_COLOURS[code]}{text}{_PLAIN}" if colour else text

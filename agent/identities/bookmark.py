@@ -3,11 +3,12 @@
 import contextlib
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
+from agent import codec
 from agent.config.schema import MountConfig
-from agent.system.files import replace_file
+from agent.files import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +33,13 @@ class Bookmarks:
             found = json.loads(self._file(mount).read_bytes())
             if found["what"] != what:
                 return Bookmark()
-            at, counts = str(found["at"]), [int(found[k]) for k in ("looked", "matched", "changed")]
-            return Bookmark(at, *counts)
+            return codec.decode(Bookmark, found)
         except (OSError, ValueError, KeyError, TypeError):
             return Bookmark()
 
     def save(self, mount: MountConfig, what: str, mark: Bookmark) -> None:
         """Never raises: a full disk stops no walk."""
-        content = json.dumps({"what": what, **asdict(mark)}).encode()
+        content = json.dumps({"what": what, **codec.encode(mark)}).encode()
         with contextlib.suppress(OSError):
             self._directory.mkdir(mode=0o700, exist_ok=True)
             replace_file(self._file(mount), content, 0o600, durable=False)

@@ -4,14 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from agent.config.identities_schema import IdentitiesConfig
-from agent.events import Event
+from agent.events import Emitter, Event
 from agent.identities.facts import Known
 from agent.identities.lookup import NamesUnknown, look_up
-from agent.identities.plan import AddMember, CreateGroup, CreateUser, Plan, plan
-from agent.model import IdentitiesState, IdentitiesStatus, Verdict
+from agent.identities.plan import AddMember, CreateGroup, CreateUser, Plan, Step, plan
+from agent.model.status import IdentitiesState, IdentitiesStatus
 from agent.system.children import Children
 from agent.system.tools import ToolFailed, Tools
 
@@ -23,20 +23,8 @@ TOOL_PATIENCE = 30.0
 """Seconds; useradd(8) itself waits 15 for another one to let go of /etc/passwd."""
 
 
-class Reporter(Protocol):
+class Reporter(Emitter, Protocol):
     """Where the news go."""
-
-    def emit(
-        self,
-        event: Event,
-        message: str,
-        *,
-        mount: str | None = None,
-        verdict: Verdict | None = None,
-        error: BaseException | None = None,
-        **fields: object,
-    ) -> None:
-        """One journal entry, as Journal.emit; fields: GLUSTER_ML_<NAME>."""
 
     def identities(self, status: IdentitiesStatus | None) -> None:
         """How it is now; None: the file has no map."""
@@ -141,7 +129,7 @@ class IdentitiesKeeper:
                 self._edges.report.emit(
                     Event.IDENTITY_CREATED,
                     f"this host has now {step.describe()}",
-                    fields=_fields(step),
+                    **_fields(step),
                 )
         return failed
 
@@ -168,7 +156,7 @@ def _news(status: IdentitiesStatus) -> frozenset[tuple[Event, str]]:
     )
 
 
-def _fields(step: CreateGroup | CreateUser | AddMember) -> Mapping[str, str | int]:
+def _fields(step: Step) -> Mapping[str, Any]:
     match step:
         case CreateGroup():
             return {"group": step.name, "number": step.gid}

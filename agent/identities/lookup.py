@@ -1,11 +1,11 @@
 """Asks the name service through a worker: it can keep a caller waiting as long as it likes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from agent.errors import AgentError, ChildGone
 from agent.identities.facts import Group, Known, User
-from agent.system.children import Answer, Children
+from agent.system.children import Answer, Children, told
 
 PATIENCE = 15.0
 """Seconds for all answers together."""
@@ -55,15 +55,15 @@ async def look_up(
 
 
 def _known(answer: Answer) -> Known:
-    rows: dict[str, dict[Any, Mapping[str, Any]]] = {}
+    rows: dict[str, dict[Any, dict[str, Any]]] = {}
     try:
         for row in answer.rows:
             rows.setdefault(row["kind"], {})[row["asked"]] = row
         return Known(
-            users={key: _user(row) for key, row in rows.get("users", {}).items()},
-            uids={key: _user(row) for key, row in rows.get("uids", {}).items()},
-            groups={key: _group(row) for key, row in rows.get("groups", {}).items()},
-            gids={key: _group(row) for key, row in rows.get("gids", {}).items()},
+            users={key: told(User, row) for key, row in rows.get("users", {}).items()},
+            uids={key: told(User, row) for key, row in rows.get("uids", {}).items()},
+            groups={key: told(Group, row) for key, row in rows.get("groups", {}).items()},
+            gids={key: told(Group, row) for key, row in rows.get("gids", {}).items()},
             memberships={
                 key: frozenset(map(int, row["gids"]))
                 for key, row in rows.get("memberships", {}).items()
@@ -71,11 +71,3 @@ def _known(answer: Answer) -> Known:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ChildGone("the worker names talks nonsense") from error
-
-
-def _user(row: Mapping[str, Any]) -> User:
-    return User(str(row["name"]), int(row["uid"]), int(row["gid"]))
-
-
-def _group(row: Mapping[str, Any]) -> Group:
-    return Group(str(row["name"]), int(row["gid"]))

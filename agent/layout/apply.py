@@ -1,32 +1,26 @@
 """One pass over a mount's layout: look, decide, act, and look again at what others changed."""
 
 import errno
-import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
-from typing import TypeVar
+from asyncio import CancelledError
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Protocol
 
 from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
-from agent.layout import acl
-from agent.layout.acl import Acl
-from agent.layout.declared import Declared, Names, declared, run_directories
+from agent.errors import ChildGone
+from agent.layout.declared import Names, declared, run_directories
 from agent.layout.names import pattern
 from agent.layout.plan import Action, Make, Mend, Plan, failure_words, odd_names, plan, shortfall
-from agent.layout.seen import Done, Failure, OddNames, Row, Seen, Turn, row
-from agent.model import MountEntry
+from agent.layout.requests import Order, ask, asked, order, portions
+from agent.layout.seen import Done, Failure, OddNames, Row, Seen
+from agent.model.mount import MountEntry
 from agent.system.children import Children
 
-DEADLINE = 60.0
-"""Seconds for one request to the worker: at most PORTION directories."""
-PORTION = 200
-"""Directories in one request, which is one line on the channel."""
 ROUNDS = 4
 """Looks in one pass: what others change meanwhile is looked at again, not for ever."""
-
-_KIND = "layout"
-
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -46,6 +40,16 @@ class Outcome:
     held: bool = False
 
 
+class Told(Protocol):
+    """Who hears what was done, as soon as it was, and also where the pass breaks off."""
+
+    def made(self, paths: list[str]) -> None:
+        """These directories were made."""
+
+    def mended(self, mend: Mend, *, known: bool) -> None:
+        """A directory was mended; known: False where it may have been, or half of it."""
+
+
 class Pass:
     """One pass through a mount of its own. Raises ChildGone, Busy, OSError, as Children do.
 
@@ -59,6 +63,7 @@ class Pass:
         children: Children,
         entry: MountEntry,
         allowed: Callable[[], bool],
+        told: Told,
     ) -> None:
         self._layout = layout
         self._declared = declared(layout, identities)
@@ -66,6 +71,7 @@ class Pass:
         self._children = children
         self._entry = entry
         self._allowed = allowed
+        self._told = told
         self._tried: dict[str, str] = {}
 
     async def run(self, known: dict[str, OddNames]) -> Outcome:
@@ -90,27 +96,28 @@ class Pass:
     async def _look(self, outcome: Outcome) -> Plan | None:
         """What is to be done now; None: nobody can tell, and the outcome says why."""
         seen: dict[str, Seen] = {}
-        requests: list[dict[str, object]] = [
-            {"do": "look", "directories": [_asked(want) for want in portion], "names": []}
-            for portion in _portions(self._declared)
-        ]
-        if listings := self._listings(outcome):
-            requests.append({"do": "look", "directories": [], "names": listings})
-        for request in requests:
-            for found in await self._ask(request):
-                match found:
-                    case Seen():
-                        seen[found.path] = found
-                    case OddNames():
-                        outcome.names[found.path] = found
-                    case Failure():
-                        outcome.failed = failure_words(found)
-                        return None
+        for request in self._requests(outcome):
+            async with aclosing(self._ask(request)) as rows:
+                async for found in rows:
+                    match found:
+                        case Seen():
+                            seen[found.path] = found
+                        case OddNames():
+                            outcome.names[found.path] = found
+                        case Failure():
+                            outcome.failed = failure_words(found)
+                            return None
         untried = [want for want in self._declared if want.path not in self._tried]
         return plan(untried, seen, self._names, repair=self._layout.repair)
 
-    def _listings(self, outcome: Outcome) -> list[dict[str, str]]:
-        wanted = run_directories(self._layout)
+    def _requests(self, outcome: Outcome) -> Iterator[Order]:
+        for portion in portions(map(asked, self._declared)):
+            yield {"do": "look", "directories": portion, "names": []}
+        for portion in portions(self._listings(outcome)):
+            yield {"do": "look", "directories": [], "names": portion}
+
+    def _listings(self, outcome: Outcome) -> list[Order]:
+        wanted = dict.fromkeys(run_directories(self._layout))
         outcome.names = {path: found for path, found in outcome.names.items() if path in wanted}
         if self._layout.run_names is None:
             return []
@@ -121,84 +128,53 @@ class Pass:
     async def _act(self, actions: tuple[Action, ...], outcome: Outcome) -> bool:
         """Do what was decided; False where the pass is over."""
         by_path = {action.want.path: action for action in actions}
-        for portion in _portions(actions):
+        for portion in portions(map(order, actions)):
             if not self._allowed():
                 outcome.failed = "the verdict on the mount does not allow it any more"
                 return False
-            orders = [_order(each) for each in portion]
-            for done in await self._ask({"do": "act", "actions": orders}):
-                if isinstance(done, Failure):
-                    outcome.failed, outcome.held = failure_words(done), done.held
-                    return False
-                if isinstance(done, Done) and done.path in by_path:
-                    self._did(by_path[done.path], done, outcome)
+            begun = len(outcome.made)
+            try:
+                failure = await self._carry_out(portion, by_path, outcome)
+            finally:
+                if made := outcome.made[begun:]:
+                    self._told.made(made)
+            if failure is not None:
+                outcome.failed, outcome.held = failure_words(failure), failure.held
+                return False
         return True
+
+    async def _carry_out(
+        self, orders: list[Order], by_path: dict[str, Action], outcome: Outcome
+    ) -> Failure | None:
+        waiting = deque(by_path[str(each["path"])] for each in orders)
+        try:
+            async with aclosing(self._ask({"do": "act", "actions": orders})) as rows:
+                async for done in rows:
+                    if isinstance(done, Failure):
+                        if done.errno == errno.ETIMEDOUT:
+                            self._broke_off(waiting)
+                        return done
+                    if isinstance(done, Done):
+                        self._did(waiting.popleft(), done, outcome)
+        except (ChildGone, CancelledError):
+            self._broke_off(waiting)
+            raise
+        return None
+
+    def _broke_off(self, waiting: deque[Action]) -> None:
+        if waiting and isinstance(waiting[0], Mend):
+            self._told.mended(waiting[0], known=False)
 
     def _did(self, action: Action, done: Done, outcome: Outcome) -> None:
         """A change meanwhile is looked at again; all else is done once in a pass."""
         if done.result == "changed":
             return
-        self._tried[done.path] = shortfall(action.want, done, self._names)
-        if done.result == "ok" and isinstance(action, Make):
-            outcome.made.append(done.path)
-        elif done.result == "ok" and isinstance(action, Mend):
+        self._tried[action.want.path] = shortfall(action.want, done, self._names)
+        if isinstance(action, Make) and done.result == "ok":
+            outcome.made.append(action.want.path)
+        elif isinstance(action, Mend) and done.result in ("ok", "half"):
             outcome.mended.append(action)
+            self._told.mended(action, known=done.result == "ok")
 
-    async def _ask(self, request: dict[str, object]) -> list[Row]:
-        return await ask(self._children, self._entry, request)
-
-
-async def turn(children: Children, entry: MountEntry, take: Turn | None = None) -> Turn | Failure:
-    """Word of the last pass on a mounted volume; take: leave this first.
-
-    To ask, any mount will do: what is known late there costs a pass at most. Raises ChildGone,
-    Busy, OSError.
-    """
-    request: dict[str, object] = {"do": "turn", "take": None if take is None else asdict(take)}
-    for found in await ask(children, entry, request):
-        if isinstance(found, Turn | Failure):
-            return found
-    return Turn()
-
-
-async def ask(children: Children, entry: MountEntry, request: dict[str, object]) -> list[Row]:
-    """Have a worker do it on that mount. Raises ChildGone, Busy, OSError."""
-    whole = {**request, "path": entry.path, "device": list(entry.device)}
-    answer = await children.run_once(_KIND, entry.path, whole, DEADLINE)
-    late = [] if answer.done else [Failure("waiting for the volume", errno.ETIMEDOUT)]
-    return [*map(row, answer.rows), *late]
-
-
-def _asked(want: Declared) -> dict[str, object]:
-    return {
-        "path": want.path,
-        "uid": want.uid,
-        "gid": want.gid,
-        "mode": want.mode,
-        "access": _hex(want.access),
-        "default": _hex(want.default),
-        "mark": _mark_name(want.path),
-    }
-
-
-def _order(action: Action) -> dict[str, object]:
-    """The same for an action, with what it must still be like, if it was there."""
-    seen, made = None, True
-    if isinstance(action, Mend):
-        found, made = action.seen, action.made
-        seen = [found.inode, found.uid, found.gid, found.mode]
-    return {**_asked(action.want), "seen": seen, "made": made}
-
-
-def _hex(value: Acl | None) -> str | None:
-    return None if value is None else acl.encode(value).hex()
-
-
-def _mark_name(path: str) -> str:
-    """A path may be longer than a file name can be."""
-    return hashlib.sha256(path.encode(errors="surrogateescape")).hexdigest()[:32]
-
-
-def _portions(items: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
-    for start in range(0, len(items), PORTION):
-        yield items[start : start + PORTION]
+    def _ask(self, request: Order) -> AsyncGenerator[Row, None]:
+        return ask(self._children, self._entry, request)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from agent.config.accounts import ROOT
 from agent.config.acl import AclEntry
 from agent.config.identities_schema import IdentitiesConfig
+from agent.config.inner_paths import with_parents
 from agent.config.layout_schema import DirectoryDefaults, LayoutConfig
 from agent.layout import acl
 from agent.layout.acl import Acl, Entry, Tag
@@ -49,7 +50,7 @@ def declared(layout: LayoutConfig, identities: IdentitiesConfig) -> tuple[Declar
 
     A parent that is not declared itself is as the defaults say.
     """
-    paths = {part for path in layout.directories for part in _with_parents(path)}
+    paths = {part for path in layout.directories for part in with_parents(path)}
     ordered = sorted(paths, key=lambda path: path.split("/"))
     return tuple(_one(path, layout.settings(path), identities) for path in ordered)
 
@@ -58,22 +59,17 @@ def run_directories(layout: LayoutConfig) -> tuple[str, ...]:
     """Where the children are runs: the declared directories below `checkpoints` without others."""
     if layout.run_names is None:
         return ()
+    parents = {above for path in layout.directories for above in with_parents(path)[:-1]}
     return tuple(
         path
         for path in sorted(layout.directories)
-        if path.split("/")[0] == "checkpoints"
-        and not any(other.startswith(f"{path}/") for other in layout.directories)
+        if path.split("/")[0] == "checkpoints" and path not in parents
     )
 
 
 def fingerprint(wanted: Sequence[Declared]) -> str:
     """12 hex digits over what is declared: equal on all hosts that want the same directories."""
     return hashlib.sha256(repr(tuple(wanted)).encode()).hexdigest()[:12]
-
-
-def _with_parents(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _one(path: str, wanted: DirectoryDefaults, identities: IdentitiesConfig) -> Declared:

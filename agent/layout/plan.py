@@ -6,6 +6,7 @@ before is mended only under `repair: true`, and what took the place of a marked 
 """
 
 import errno as errnos
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -71,6 +72,7 @@ def plan(
     actions: list[Action] = []
     findings = []
     makes: set[str] = set()
+    barred = _barred(seen)
     for want in declared:
         found = seen.get(want.path)
         if found is None:
@@ -84,9 +86,25 @@ def plan(
                 actions.append(judged)
             elif judged:
                 findings.append(judged)
+        elif found.kind is Kind.UNREADABLE:
+            findings += _unreadable(found, barred.pop((_parent(want.path), found.errno), 0))
         elif found.kind is not Kind.BELOW:  # the parent has a finding of its own
             findings.append(_obstacle(found))
     return Plan(tuple(actions), tuple(findings))
+
+
+def _barred(seen: Mapping[str, Seen]) -> dict[tuple[str, int], int]:
+    """How many of one directory's can't be looked at, for one reason: it is one finding."""
+    found = (each for each in seen.values() if each.kind is Kind.UNREADABLE)
+    return dict(Counter((_parent(each.path), each.errno) for each in found))
+
+
+def _unreadable(found: Seen, count: int) -> list[str]:
+    if not count:
+        return []  # told with the first of its siblings
+    more = f" and {count - 1} more beside it" if count > 1 else ""
+    why = errno_words(found.errno) + _HINTS.get(found.errno, "")
+    return [f"{found.path}{more}: can't be looked at: {why}"]
 
 
 def _directory(want: Declared, found: Seen, known: Names, *, repair: bool) -> Mend | str:
@@ -134,10 +152,8 @@ def _obstacle(found: Seen) -> str:
             return f"{found.path}: a symbolic link to {found.detail} stands there, not followed"
         case Kind.ELSEWHERE:
             return f"{found.path}: something else is mounted there, not entered"
-        case Kind.OTHER:
-            return f"{found.path}: {found.detail} stands where a directory should be"
         case _:
-            return f"{found.path}: can't be looked at: {errno_words(found.errno)}"
+            return f"{found.path}: {found.detail} stands where a directory should be"
 
 
 def odd_names(found: OddNames, template: str) -> str:
@@ -152,7 +168,7 @@ def odd_names(found: OddNames, template: str) -> str:
 
 def shortfall(want: Declared, done: Done, known: Names) -> str:
     """The finding on an action that did not bring what was declared; "" where it did."""
-    if done.result == "failed":
+    if done.result in ("failed", "half"):
         return f"{want.path}: {done.doing} it failed: {errno_words(done.errno)}"
     if done.result != "ok" or (done.uid, done.gid, done.mode) == (want.uid, want.gid, want.mode):
         return ""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from agent.errors import ChildGone
+from agent.codec import decode
 
 
 class Kind(StrEnum):
@@ -92,6 +92,8 @@ class Failure:
 class Done:
     """What became of an action: ok, or changed meanwhile (look again), or failed with errno.
 
+    half: it failed when something of the directory may have been changed already.
+
     uid, gid, mode: what the directory has now.
     """
 
@@ -107,57 +109,18 @@ class Done:
 Row = Seen | OddNames | Turn | Failure | Done
 
 
+_KINDS: dict[str, type[Row]] = {
+    "seen": Seen,
+    "names": OddNames,
+    "turn": Turn,
+    "failure": Failure,
+    "done": Done,
+}
+
+
 def row(value: dict[str, Any]) -> Row:
-    """One row of the worker's. Raises ChildGone where it is none."""
-    try:
-        match value["row"]:
-            case "seen":
-                return _seen(value)
-            case "names":
-                names = tuple(str(name) for name in value["names"])
-                return OddNames(
-                    path=value["path"],
-                    stamp=str(value["stamp"]),
-                    count=int(value["count"]),
-                    names=names,
-                    errno=int(value["errno"]),
-                )
-            case "turn":
-                return Turn(str(value["turn"]), str(value["layout"]))
-            case "failure":
-                return Failure(str(value["doing"]), int(value["errno"]), bool(value["held"]))
-            case "done":
-                return Done(
-                    path=value["path"],
-                    result=str(value["result"]),
-                    uid=int(value["uid"]),
-                    gid=int(value["gid"]),
-                    mode=int(value["mode"]),
-                    errno=int(value["errno"]),
-                    doing=str(value["doing"]),
-                )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ChildGone(f"the layout worker's answer is wrong: {error!r}") from error
-    raise ChildGone("the layout worker's answer is of no kind that is known")
-
-
-def _seen(value: dict[str, Any]) -> Seen:
-    mark = value["mark"]
-    return Seen(
-        path=value["path"],
-        kind=Kind(value["kind"]),
-        inode=int(value["inode"]),
-        uid=int(value["uid"]),
-        gid=int(value["gid"]),
-        mode=int(value["mode"]),
-        access=_bytes(value["access"]),
-        default=_bytes(value["default"]),
-        empty=bool(value["empty"]),
-        mark=None if mark is None else Mark(int(mark["inode"]), bool(mark["made"])),
-        errno=int(value["errno"]),
-        detail=str(value["detail"]),
-    )
-
-
-def _bytes(value: Any) -> bytes | None:
-    return None if value is None else bytes.fromhex(value)
+    """One row of the worker's. Raises ValueError where it is none."""
+    kind = _KINDS.get(str(value.get("row")))
+    if kind is None:
+        raise ValueError("a row of no kind that is known")
+    return decode(kind, value)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from agent.config.schema import MountConfig
 from agent.errors import AgentError, MountFailed
 from agent.events import Event
-from agent.model import MountEntry, ProcessId
+from agent.model.mount import MountEntry, ProcessId
 from agent.mounts import clientlog
 from agent.mounts.actions import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.bare import BareDirectory

@@ -5,7 +5,7 @@ Each action says by `describe()` what it will do; that text is the journal line.
 
 from dataclasses import dataclass
 
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agent.events import Event
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 from agent.mounts.edges import Edges
 from agent.mounts.facts import Judgement
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.config.schema import MountConfig
-from agent.model import ObstacleKind
+from agent.model.mount import ObstacleKind
 
 GLUSTER_DIR = Path("/var/log/glusterfs")
 MOST = 1 << 18

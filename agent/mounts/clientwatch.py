@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.errors import AgentError
-from agent.model import Client, ClientState, MountEntry, ProcessId
+from agent.model.mount import Client, ClientState, MountEntry, ProcessId
 from agent.mounts.edges import Edges
 from agent.system.mountinfo import GLUSTER_FSTYPE
 from agent.system.proc import ProcessWatch, read_stat

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.config.schema import GLUSTERD_PORT, MountConfig
-from agent.events import Event
-from agent.model import MountEntry, MountStatus, Verdict
+from agent.events import Emitter
+from agent.model.mount import MountEntry
+from agent.model.status import MountStatus
 from agent.mounts.facts import Wanted
 from agent.mounts.options import fingerprint
 from agent.mounts.records import Record, Records
@@ -18,20 +19,8 @@ from agent.system.net import ServerRace
 from agent.system.workers import Workers
 
 
-class Reporter(Protocol):
+class Reporter(Emitter, Protocol):
     """Where a keeper's news go."""
-
-    def emit(
-        self,
-        event: Event,
-        message: str,
-        *,
-        mount: str | None = None,
-        verdict: Verdict | None = None,
-        error: BaseException | None = None,
-        **fields: object,
-    ) -> None:
-        """One journal entry; fields: more of the native ones, GLUSTER_ML_<NAME>."""
 
     def changed(self, status: MountStatus) -> None:
         """The newest status of a mount, at least once a probe."""
@@ -45,7 +34,7 @@ class Edges:
     """The host's edges and the clocks (seconds) that all keepers share.
 
     jitter: draws from 0 to 1. write_name: the file that this agent's write probes create. log_dir:
-    where the clients log, a file a mount; made when it is needed.
+    where the clients log, a file a mount; made when it is needed. user: whose process the agent is.
     """
 
     host: MountHost
@@ -60,6 +49,7 @@ class Edges:
     jitter: Callable[[], float]
     write_name: str
     log_dir: Path
+    user: int
 
 
 @dataclass(frozen=True, slots=True)

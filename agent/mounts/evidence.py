@@ -1,6 +1,6 @@
 """What is seen of a hung mount before anything is done to it, without touching it."""
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.mounts.facts import Facts
 from agent.system import fuse
 from agent.system.proc import read_stat, wchan
@@ -21,7 +21,7 @@ def hung_evidence(facts: Facts, top: MountEntry) -> str:
             said.append(f"its client process {process.pid} is gone")
         else:
             waits = wchan(process.pid)
-            where = f", waits in {waits}" if waits and waits != "0" else ""
+            where = f", waits in {waits}" if waits else ""
             said.append(f"its client process {process.pid} is in state {stat.state}{where}")
     waiting = fuse.waiting(top.minor)
     if waiting is not None:

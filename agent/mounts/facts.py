@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from agent.model import Client, MountEntry, Obstacle, Verdict
+from agent.model.mount import Client, MountEntry, Obstacle
+from agent.model.verdict import Verdict
 from agent.protocol import ProbeReply, Step
 from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
 
@@ -59,7 +60,8 @@ class Facts:
     else made. attempt_error: why the last attempt to mount failed. servers_reachable: any volfile
     server answers on its port. obstacles: what kept the last attempt from it, or, where something
     is mounted, what would keep the next. guarded: the bare directory refuses writes.
-    leaving: the volume that lies on top, where that is the agent's own mount of before.
+    leaving: the volume that lies on top, where that is the agent's own mount of before. user: whose
+    process the agent is, by number.
     """
 
     layers: tuple[MountEntry, ...]
@@ -81,6 +83,7 @@ class Facts:
     guarded: bool = False
     leaving: str = ""
     paused: bool = False
+    user: int = 0
 
     @property
     def top(self) -> MountEntry | None:

@@ -9,7 +9,7 @@ import contextlib
 
 from agent.errors import AgentError
 from agent.events import Event
-from agent.model import Holder
+from agent.model.mount import Holder
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.edges import Edges
 from agent.mounts.facts import Facts

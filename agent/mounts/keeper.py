@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from agent.errors import AgentError
 from agent.events import Event
-from agent.model import ClientState, MountStatus, Obstacle, Verdict
+from agent.model.mount import ClientState, Obstacle
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from agent.mounts import recovery
 from agent.mounts.act import Executor, InUse
 from agent.mounts.actions import Abort, Action, Detach, Forget, Mount, Unmount

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass
 
 from agent.errors import MountFailed
-from agent.model import MountEntry, Obstacle, ObstacleKind
+from agent.model.mount import MountEntry, Obstacle, ObstacleKind
 from agent.mounts import clientlog
 from agent.mounts.clientlog import ClientLog
 from agent.mounts.edges import Edges, Settings

@@ -8,7 +8,7 @@ change the verdict calls `wake`.
 import asyncio
 from collections.abc import Callable, Coroutine
 
-from agent.model import Client, ClientState, MountEntry, Space
+from agent.model.mount import Client, ClientState, MountEntry, Space
 from agent.mounts.clientwatch import ClientWatch
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.facts import (
@@ -76,6 +76,7 @@ class Observer:
             servers_reachable=self._servers.reachable,
             servers_detail=self._servers.detail,
             obstacles=self._servers.obstacles,
+            user=self._edges.user,
         )
 
     def next_look(self, now: float) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 
 from agent.errors import AgentError
 from agent.events import Event
-from agent.model import MountEntry, Space
+from agent.model.mount import MountEntry, Space
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.facts import RECONFIRM_DEATH, ProbeSeen
 from agent.mounts.writes import Writes

@@ -13,13 +13,16 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from agent.model import MountEntry, ProcessId
-from agent.system.files import replace_file
+from agent import codec
+from agent.files import replace_file
+from agent.model.mount import MountEntry, ProcessId
 from agent.system.mountinfo import GLUSTER_FSTYPE, parse_source
+
+_LATER = {"client_log": ""}
+"""What an earlier version didn't write."""
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -75,10 +78,8 @@ class Records:
     def _read(self, path: str, volume: str) -> Record | None:
         try:
             fields = json.loads(self._file(path, volume).read_bytes())
-            record = _record(fields)
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
+            record = codec.decode(Record, {**_LATER, **fields})
+        except (OSError, ValueError, TypeError):
             return None
         if (record.path, record.volume) != (path, volume):
             return None
@@ -93,7 +94,7 @@ class Records:
         hold up the loop for seconds.
         """
         self._known[record.path, record.volume] = record
-        content = json.dumps(asdict(record)).encode()
+        content = json.dumps(codec.encode(record)).encode()
         try:
             self._dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(self._file(record.path, record.volume), content, 0o600, durable=False)
@@ -150,18 +151,3 @@ class Records:
         # A path may be longer than a file name can be.
         key = hashlib.sha256(f"{volume}@{path}".encode(errors="surrogateescape"))
         return self._dir / f"{key.hexdigest()[:24]}.json"
-
-
-def _record(fields: dict[str, Any]) -> Record:
-    device, client = fields["device"], fields["client"]
-    return Record(
-        name=str(fields["name"]),
-        path=str(fields["path"]),
-        volume=str(fields["volume"]),
-        boot_id=str(fields["boot_id"]),
-        fingerprint=str(fields["fingerprint"]),
-        device=None if device is None else (int(device[0]), int(device[1])),
-        client=None if client is None else ProcessId(int(client["pid"]), int(client["start_time"])),
-        guarded=bool(fields["guarded"]),
-        client_log=str(fields.get("client_log", "")),  # an earlier version didn't write it
-    )

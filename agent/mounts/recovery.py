@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Literal
 
-from agent.model import ClientState, Verdict
+from agent.model.mount import ClientState
+from agent.model.verdict import Verdict
 from agent.mounts.actions import Abort, Action, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.facts import Facts, Judgement, Wanted, serves
 

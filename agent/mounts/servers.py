@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from agent.model import Obstacle, ObstacleKind
+from agent.model.mount import Obstacle, ObstacleKind
 from agent.system.net import Contact, Outcome
 
 FORGIVEN_AFTER = 300.0

@@ -5,7 +5,7 @@ A live mount does without them, but a client could not reconnect its graph or be
 
 from collections.abc import Callable
 
-from agent.model import Obstacle
+from agent.model.mount import Obstacle
 from agent.mounts.edges import Edges, Settings
 from agent.mounts.servers import describe, obstacles
 

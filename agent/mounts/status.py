@@ -1,8 +1,11 @@
 """What is told of a mount: from settings, judgement and facts to a MountStatus."""
 
-from agent.model import Brick, ClientState, Holder, MountStatus, Space, Verdict
+from agent.model.mount import Brick, ClientState, Holder, Space
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from agent.mounts.edges import Settings
 from agent.mounts.facts import Facts, Judgement, serves
+from agent.protocol import GraphView
 from agent.system.mountinfo import parse_source
 
 
@@ -22,6 +25,7 @@ def status_of(
     if facts.top is not None and serves(facts.top, wanted):
         source = parse_source(facts.top.source)
     alive = facts.client.state is ClientState.ALIVE
+    graph = _graph(judgement, facts)
     return MountStatus(
         name=settings.name,
         path=wanted.path,
@@ -32,7 +36,8 @@ def status_of(
         observed=judgement.observed,
         server=source.server if source else None,
         client=facts.client.process if alive else None,
-        bricks=_bricks(judgement, facts),
+        bricks=None if graph is None else tuple(Brick(*brick) for brick in graph.bricks),
+        whole=graph is not None and all(up for _, _, up in graph.subvolumes),
         space=space,
         findings=judgement.findings,
         pending=_pending(settings, judgement, users),
@@ -42,11 +47,10 @@ def status_of(
     )
 
 
-def _bricks(judgement: Judgement, facts: Facts) -> tuple[Brick, ...] | None:
+def _graph(judgement: Judgement, facts: Facts) -> GraphView | None:
     """From the newest answer only: without quorum, or while none comes, no one knows."""
     late = (judgement.observed or judgement.verdict) in (Verdict.DEAD, Verdict.HUNG, Verdict.SLOW)
-    graph = facts.probe.reply.graph if facts.probe and not late else None
-    return None if graph is None else tuple(Brick(*brick) for brick in graph.bricks)
+    return facts.probe.reply.graph if facts.probe and not late else None
 
 
 def _pending(settings: Settings, judgement: Judgement, users: tuple[Holder, ...]) -> str:

@@ -6,7 +6,8 @@ signs was measured; docs/gluster-facts.md has the table.
 
 import errno
 
-from agent.model import ClientState, MountEntry, Verdict
+from agent.model.mount import ClientState, MountEntry
+from agent.model.verdict import Verdict
 from agent.mounts.facts import (
     CONFIRM_DEATH,
     RECONFIRM_DEATH,
@@ -179,15 +180,22 @@ def _of_bricks(
 def _findings(facts: Facts, write: Step | None) -> tuple[str, ...]:
     found = []
     if write is not None and write.denied:
-        found.append(
-            f"{write}: the volume squashes root (server.root-squash), so writing can't be probed"
-        )
+        found.append(f"{write}: {_why_denied(facts, write)}, so writing can't be probed")
     if len(facts.layers) > 1:
         below = ", ".join(entry.source for entry in facts.layers[:-1])
         found.append(f"{len(facts.layers)} mounts are stacked on the path; below: {below}")
     if facts.client.state is ClientState.UNKNOWN and not facts.identifying:
         found.append("the client process of the mount could not be found")
     return tuple(found)
+
+
+def _why_denied(facts: Facts, write: Step) -> str:
+    """A squashed root gets EACCES (measured); the probe itself says EPERM of another's."""
+    if facts.user != 0:
+        return f"the agent does not run as root, but as user {facts.user}"
+    if write.errno == errno.EACCES:
+        return "the volume squashes root (server.root-squash)"
+    return "root may not, as the directory is another's or the volume squashes root"
 
 
 def _bricks(reply: ProbeReply) -> str:

@@ -12,6 +12,10 @@ MOST_NAMES = 200
 """Of one checkpoint, as versions of one step."""
 
 
+_MOST_ODD = 100
+"""Of one run that are told one by one: a data set has a thousand times as many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Looked:
     """One name of a directory, which one or more families match.
@@ -119,8 +123,16 @@ def run(
         records=records,
         pinned=pinned,
         unreadable=unreadable,
-        odd=tuple(sorted([*group.odd, *staging])),
+        odd=_told([*group.odd, *staging]),
     )
+
+
+def _told(odd: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    told = sorted(odd)[:_MOST_ODD]
+    if len(odd) > len(told):
+        name, reason = told[-1]
+        told[-1] = (name, f"{reason}; and {len(odd) - len(told)} more names are left alone")
+    return tuple(told)
 
 
 def left_alone(run: Run, why: str) -> Run:

@@ -35,16 +35,11 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Ripe:
-    """How many checkpoints may go now, of how many bytes; waiting: for their second look.
-
-    total, free: bytes of the volume by two readings, 0 where they are not known.
-    """
+    """How many checkpoints may go now, of how many bytes; waiting: for their second look."""
 
     count: int
     size: int
     waiting: int
-    total: int = 0
-    free: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +127,7 @@ def _row(root: str, row: Mapping[str, Any]) -> Row:
         case "failure":
             raise read_failure(root, row)
         case "ripe":
-            return Ripe(*(int(row[k]) for k in ("count", "bytes", "waiting", "total", "free")))
+            return Ripe(int(row["count"]), int(row["bytes"]), int(row["waiting"]))
         case "differing":
             return Differing(tuple(map(str, row["hosts"])))
         case "moved":

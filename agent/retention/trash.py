@@ -53,6 +53,15 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Contents:
+    """What a trash holds. total, free: bytes of the volume; 0 where two readings disagreed."""
+
+    entries: tuple[Entry, ...]
+    total: int = 0
+    free: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Restored:
     """An entry is back in its run, as these names."""
 
@@ -99,9 +108,23 @@ class Held:
 Row = Restored | Refused | Purged | Returned | Removing | Held
 
 
-async def entries(children: Children, place: Place) -> tuple[Entry, ...]:
-    """All of it for root, to others what is theirs; the oldest first. Raises AgentError."""
-    return tuple([_entry(row) async for row in _ask(children, place, {"do": "list"})])
+async def look(children: Children, place: Place) -> Contents:
+    """What is in it: for root all, for others what is theirs. Raises AgentError."""
+    found: list[Entry] = []
+    total = free = 0
+    async for row in _ask(children, place, {"do": "list"}):
+        if row.get("row") == "space":
+            total, free = _number(row, "total"), _number(row, "free")
+        else:
+            found.append(_entry(row))
+    return Contents(tuple(found), total, free)
+
+
+def _number(row: Mapping[str, Any], key: str) -> int:
+    value = row.get(key)
+    if type(value) is not int:
+        raise ChildGone("the worker trash talks nonsense")
+    return value
 
 
 async def restore(children: Children, place: Place, id_: str) -> Restored | Refused:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import agent
 from agent.errors import ChildGone
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.protocol import MAX_LINE
 from agent.system import proc
 
@@ -39,7 +39,7 @@ class Child:
         self._loop = asyncio.get_running_loop()
         self.exited: asyncio.Future[int] = self._loop.create_future()
         self._buffer = bytearray()
-        self._reader: asyncio.Future[None] | None = None
+        self._waiting: asyncio.Future[None] | None = None
         self._complaint = ""
         self._channel, theirs = socket.socketpair()
         self._channel.setblocking(False)  # noqa: FBT003
@@ -69,7 +69,7 @@ class Child:
         self._loop.add_reader(self._pidfd, self._reap)
 
     def send(self, line: bytes) -> None:
-        """Hand over one line, with its newline. Never blocks. Raises ChildGone."""
+        """Hand over one short line, with its newline. Never blocks. Raises ChildGone."""
         try:
             sent = self._channel.send(line)
         except OSError as error:
@@ -77,6 +77,20 @@ class Child:
         if sent != len(line):
             self.abandon()
             raise self._gone("does not read its requests")
+
+    async def deliver(self, line: bytes) -> None:
+        """Hand over one line of any length, as fast as it is read. Raises ChildGone.
+
+        The kernel holds some 200 KB of what is not read yet; `send` can't hand over more.
+        """
+        rest = memoryview(line)
+        while rest:
+            try:
+                rest = rest[self._channel.send(rest) :]
+            except BlockingIOError:
+                await self._ready(to_write=True)
+            except OSError as error:
+                raise self._gone(f"takes no request ({error.strerror})") from error
 
     async def next_line(self) -> bytes:
         """The next line, without its newline; may be cancelled and called again.
@@ -87,7 +101,7 @@ class Child:
             if len(self._buffer) > MAX_LINE:
                 self.abandon()
                 raise self._gone("sends a line without end")
-            await self._readable()
+            await self._ready()
             self._receive()
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
@@ -120,24 +134,26 @@ class Child:
         complaint = f": {self._complaint}" if self._complaint else ""
         return ChildGone(f"worker {self.kind} of {self.mount} {what}{complaint}")
 
-    async def _readable(self) -> None:
+    async def _ready(self, *, to_write: bool = False) -> None:
         if self._channel.fileno() < 0:
             raise self._gone("was given up" if self.abandoned else "ended")
-        self._reader = self._loop.create_future()
-        self._loop.add_reader(self._channel, self._wake)
+        self._waiting = self._loop.create_future()
+        watch = self._loop.add_writer if to_write else self._loop.add_reader
+        watch(self._channel, self._wake)
         try:
-            await self._reader
+            await self._waiting
         finally:
-            self._stop_reading()
+            self._stop_waiting()
 
     def _wake(self) -> None:
-        if self._reader is not None and not self._reader.done():
-            self._reader.set_result(None)
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
-    def _stop_reading(self) -> None:
-        self._reader = None
+    def _stop_waiting(self) -> None:
+        self._waiting = None
         if self._channel.fileno() >= 0:
             self._loop.remove_reader(self._channel)
+            self._loop.remove_writer(self._channel)
 
     def _receive(self) -> None:
         """Take what is there, if it is not closed by now; EOF closes it."""
@@ -155,7 +171,7 @@ class Child:
 
     def _hang_up(self) -> None:
         self._wake()
-        self._stop_reading()
+        self._stop_waiting()
         self._channel.close()
 
     def _read_complaint(self) -> None:

@@ -4,10 +4,13 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from agent import codec
 from agent.errors import AgentError, ChildGone
 from agent.system.child import Child
+
+T = TypeVar("T")
 
 
 class Busy(AgentError):
@@ -67,7 +70,7 @@ class Children:
         done = False
         try:
             async with asyncio.timeout(deadline):
-                child.send(json.dumps(request).encode() + b"\n")
+                await child.deliver(json.dumps(request).encode() + b"\n")
                 while not (row := _row(await child.next_line())).get("done"):
                     rows.append(row)
                 done = True
@@ -89,7 +92,8 @@ class Children:
         """
         child = self.spawn(kind, mount)
         try:
-            child.send(json.dumps(request).encode() + b"\n")
+            async with asyncio.timeout(patience):
+                await child.deliver(json.dumps(request).encode() + b"\n")
             while True:
                 async with asyncio.timeout(patience):
                     row = _row(await child.next_line())
@@ -110,6 +114,14 @@ class Children:
             await asyncio.wait([child.exited for child in children], timeout=grace)
         for child in children:
             child.close()
+
+
+def told(kind: type[T], row: dict[str, Any]) -> T:
+    """A row as a value of a dataclass. Raises ChildGone where it is none."""
+    try:
+        return codec.decode(kind, row)
+    except ValueError as error:
+        raise ChildGone(f"a worker's answer is wrong: {error}") from error
 
 
 def _row(line: bytes) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.errors import MountFailed
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.system import proc
 from agent.system.command import run
 from agent.system.layers import is_half_mount, layers, require_bare

@@ -1,16 +1,14 @@
 """What is mounted at a path right now, from the mount table alone."""
 
-from pathlib import Path
-
 from agent.errors import MountFailed
-from agent.model import MountEntry
-from agent.system import mountinfo
+from agent.model.mount import MountEntry
+from agent.system import mountinfo, mounttable
 from agent.system.mounthost import MountRequest
 
 
 def layers(path: str) -> tuple[MountEntry, ...]:
     """The mounts at path, bottom to top; the path itself is not touched."""
-    return mountinfo.layers_at(mountinfo.parse(Path("/proc/self/mountinfo").read_bytes()), path)
+    return mountinfo.layers_at(mounttable.read(), path)
 
 
 def is_half_mount(found: tuple[MountEntry, ...], request: MountRequest) -> bool:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 
 from agent.config.places import can_hang
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 _MOST_LINKS = 40
 """As the kernel has it, path_resolution(7)."""

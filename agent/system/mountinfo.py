@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 GLUSTER_FSTYPE = "fuse.glusterfs"
 

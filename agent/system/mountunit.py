@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.system import proc
 from agent.system.manager import Manager
 from agent.system.mounthost import MountRequest

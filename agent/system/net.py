@@ -15,7 +15,6 @@ from typing import Any
 
 from agent.system.resolver import Address, Resolver
 
-GLUSTERD_PORT = 24007
 _GRACE = 0.05
 """Seconds that the preferred server may answer later than another and still be preferred."""
 _ADDRESSES = 8
@@ -49,7 +48,7 @@ class ServerRace:
         self._resolver = Resolver()
 
     async def race(
-        self, servers: tuple[str, ...], port: int = GLUSTERD_PORT, deadline: float = 2.0
+        self, servers: tuple[str, ...], port: int, deadline: float = 2.0
     ) -> dict[str, Contact]:
         """What each server did, in the order given.
 

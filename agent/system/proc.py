@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,6 @@ class Stat:
     pid: int
     comm: str
     state: str
-    ppid: int
     start_time: int
 
     @property
@@ -47,7 +46,6 @@ def parse_stat(data: bytes) -> Stat | None:
             pid=int(before),
             comm=comm.decode("utf-8", "backslashreplace"),
             state=fields[0].decode("ascii"),
-            ppid=int(fields[1]),
             start_time=int(fields[19]),
         )
     except (ValueError, IndexError):

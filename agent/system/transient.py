@@ -78,19 +78,8 @@ def umount_properties(path: str, argv: Sequence[str], timeout: float) -> Propert
     Its failure is for the caller to tell: EBUSY is an everyday answer, and PID 1 would put four
     lines into the journal each time.
     """
-    return [
-        ("Description", Variant("s", f"Unmount {path} (gluster-ml-agent)")),
-        ("Type", Variant("s", "oneshot")),
-        ("ExecStart", Variant("a(sasb)", [[f"/bin/{argv[0]}", list(argv), True]])),
-        ("LogLevelMax", Variant("i", _LOG_WARNING)),
-        ("Environment", Variant("as", ["LC_ALL=C"])),
-        ("StandardErrorFileDescriptor", Variant("h", 0)),
-        # By default a connection to journald, and it has nothing to say there.
-        ("StandardOutput", Variant("s", "null")),
-        ("TimeoutStartUSec", _usec(timeout + _HANGING)),
-        ("DefaultDependencies", _flag(set_to=False)),
-        ("CollectMode", Variant("s", "inactive-or-failed")),
-    ]
+    service = _once(f"Unmount {path}", f"/bin/{argv[0]}", argv, timeout, may_fail=True)
+    return [*service, *_STDERR_HANDED_OVER]
 
 
 def guard_properties(path: str, timeout: float, *, immutable: bool) -> Properties:
@@ -102,16 +91,8 @@ def guard_properties(path: str, timeout: float, *, immutable: bool) -> Propertie
     parent, name = os.path.split(path)
     chattr = "/usr/bin/chattr"
     argv = [chattr, "+i" if immutable else "-i", "--", f"{_UNCOVERED}/{name}"]
-    return [
-        ("Description", Variant("s", f"Guard of the directory under {path} (gluster-ml-agent)")),
-        ("Type", Variant("s", "oneshot")),
-        ("ExecStart", Variant("a(sasb)", [[chattr, argv, False]])),
-        ("BindPaths", Variant("a(ssbt)", [[parent, _UNCOVERED, False, 0]])),
-        ("LogLevelMax", Variant("i", _LOG_WARNING)),
-        ("TimeoutStartUSec", _usec(timeout + _HANGING)),
-        ("DefaultDependencies", _flag(set_to=False)),
-        ("CollectMode", Variant("s", "inactive-or-failed")),
-    ]
+    service = _once(f"Guard of the directory under {path}", chattr, argv, timeout)
+    return [*service, ("BindPaths", Variant("a(ssbt)", [[parent, _UNCOVERED, False, 0]]))]
 
 
 def tool_properties(argv: Sequence[str], timeout: float) -> Properties:
@@ -119,14 +100,30 @@ def tool_properties(argv: Sequence[str], timeout: float) -> Properties:
 
     argv: an absolute path, and arguments. The caller tells of a failure, in the tool's own words.
     """
+    service = _once(os.path.basename(argv[0]), argv[0], argv, timeout)
+    return [*service, *_STDERR_HANDED_OVER]
+
+
+_STDERR_HANDED_OVER = (
+    ("Environment", Variant("as", ["LC_ALL=C"])),
+    ("StandardErrorFileDescriptor", Variant("h", 0)),
+    # By default a connection to journald, and it has nothing to say there.
+    ("StandardOutput", Variant("s", "null")),
+)
+
+
+def _once(
+    what: str, program: str, argv: Sequence[str], timeout: float, *, may_fail: bool = False
+) -> Properties:
+    """A service that runs a program once, and is forgotten whatever came of it.
+
+    may_fail: an exit status other than 0 is no failure of the service.
+    """
     return [
-        ("Description", Variant("s", f"{os.path.basename(argv[0])} (gluster-ml-agent)")),
+        ("Description", Variant("s", f"{what} (gluster-ml-agent)")),
         ("Type", Variant("s", "oneshot")),
-        ("ExecStart", Variant("a(sasb)", [[argv[0], list(argv), False]])),
+        ("ExecStart", Variant("a(sasb)", [[program, list(argv), may_fail]])),
         ("LogLevelMax", Variant("i", _LOG_WARNING)),
-        ("Environment", Variant("as", ["LC_ALL=C"])),
-        ("StandardErrorFileDescriptor", Variant("h", 0)),
-        ("StandardOutput", Variant("s", "null")),
         ("TimeoutStartUSec", _usec(timeout + _HANGING)),
         ("DefaultDependencies", _flag(set_to=False)),
         ("CollectMode", Variant("s", "inactive-or-failed")),

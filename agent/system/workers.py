@@ -6,11 +6,9 @@ worker broke, OSError when none could be started.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from agent.errors import ChildGone
-from agent.model import Client, ClientState, Holder, MountEntry, ProcessId
-from agent.system.children import Children
+from agent.model.mount import Client, ClientState, Holder, MountEntry, ProcessId
+from agent.system.children import Children, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +73,7 @@ class Workers:
         for row in answer.rows:
             if row.get("pid") is None:
                 return Client(ClientState.GONE)
-            process = ProcessId(_int(row, "pid"), _int(row, "start_time"))
-            return Client(ClientState.ALIVE, process)
+            return Client(ClientState.ALIVE, told(ProcessId, row))
         return Client(ClientState.UNKNOWN)
 
     async def holders(self, mount: str, device: tuple[int, int], deadline: float) -> Holders:
@@ -87,41 +84,12 @@ class Workers:
         asked.
         """
         answer = await self._children.run_once("holders", mount, {"device": device}, deadline)
-        found = tuple(
-            Holder(
-                pid=_int(row, "pid"),
-                comm=_str(row, "comm"),
-                uid=_int(row, "uid"),
-                where=_str(row, "where"),
-                how=_str(row, "how"),
-            )
-            for row in answer.rows
-        )
-        return Holders(found, answer.done)
+        return Holders(tuple(told(Holder, row) for row in answer.rows), answer.done)
 
     async def guard(self, mount: str, path: str, *, immutable: bool, deadline: float) -> Guard:
         """Make the mount point and let its bare directory refuse writes, or take them again."""
         request: dict[str, object] = {"path": path, "immutable": immutable}
         answer = await self._children.run_once("guard", mount, request, deadline)
         for row in answer.rows:
-            return Guard(
-                state=GuardState(_str(row, "state")),
-                errno=_int(row, "errno"),
-                detail=_str(row, "detail"),
-                strays=_int(row, "strays"),
-            )
+            return told(Guard, row)
         return Guard(GuardState.LATE)
-
-
-def _int(row: dict[str, Any], key: str) -> int:
-    value = row.get(key)
-    if type(value) is not int:
-        raise ChildGone(f"a worker's answer lacks {key}")
-    return value
-
-
-def _str(row: dict[str, Any], key: str) -> str:
-    value = row.get(key)
-    if not isinstance(value, str):
-        raise ChildGone(f"a worker's answer lacks {key}")
-    return value

@@ -1,6 +1,6 @@
 """Mounts of the agent's own: for work on a volume that must see it as it is, and may hang.
 
-They lie below the runtime directory where only root gets, with caches that never answer, and are
+They lie below the runtime directory where only root gets, with caches of their own or none, and are
 there only while somebody works. No job is on them, so one that doesn't answer is aborted without
 regard. Made and unmade as all mounts are, by the MountHost.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from agent.config.options_table import OptionValue
 from agent.errors import MountFailed
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import fuse
 from agent.system.layers import layers
 from agent.system.mounthost import MountHost, MountRequest
@@ -24,6 +24,7 @@ from agent.system.mounttable import read
 _NOT_AT_WORK = frozenset({"dump-fuse", "enable-ino32"})
 """The first has one client write what another does; with the second an inode has another number
 than on other hosts."""
+_TIMEOUTS = ("entry-timeout", "attribute-timeout", "negative-timeout")
 
 _MOUNTING = 60.0
 _UNMOUNTING = 10.0
@@ -37,10 +38,22 @@ def true_view(volume: str, options: Mapping[str, OptionValue]) -> dict[str, Opti
     (docs/gluster-facts.md). The helper takes one xlator-option only: where the file has one, it is
     needed to reach the servers, and that second stays.
     """
-    kept = {name: value for name, value in options.items() if name not in _NOT_AT_WORK}
+    kept = _at_work(options)
     uncached = {"xlator-option": f"{volume}-md-cache.md-cache-timeout=0"}
-    timeouts = dict.fromkeys(("entry-timeout", "attribute-timeout", "negative-timeout"), 0)
-    return {**uncached, **kept, **timeouts}
+    return {**uncached, **kept, **dict.fromkeys(_TIMEOUTS, 0)}
+
+
+def fresh_view(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """As true_view, but what was so a second ago may be told.
+
+    For work that looks at all there is, and changes what it looked at by its inode: with no cache
+    at all each look at a file would be several requests to the servers.
+    """
+    return {**_at_work(options), **dict.fromkeys(_TIMEOUTS, 1)}
+
+
+def _at_work(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    return {name: value for name, value in options.items() if name not in _NOT_AT_WORK}
 
 
 class WorkMounts:
@@ -63,7 +76,7 @@ class WorkMounts:
     async def mounted(self, name: str, source: str, options: str) -> AsyncIterator[MountEntry]:
         """The volume, mounted for as long as the body runs; one at a time of a name.
 
-        name: of the work and the mount, a file name. options: those of true_view, as after `-o`.
+        name: of the work and the mount, a file name. options: those of a view, as after `-o`.
         Raises MountFailed, OSError.
         """
         path = str(self._directory / name)

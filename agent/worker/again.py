@@ -6,6 +6,7 @@ what moves is what the plan would move at that moment, and nothing is decided in
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from agent.retention.assemble import Looked, Whole, walked
 from agent.retention.facts import Run, Space
@@ -89,6 +90,10 @@ class Again:
         self._basis = basis
         self._before: Sequence[Looked] = ()
 
+    def looked(self, names: int, path: str) -> None:
+        """So many more were looked at: whoever waits is told now and then."""
+        self._basis.gathered.looked(names, path)
+
     def speaks_against(self, path: str, run: int, here: int, names: list[str]) -> str:
         """Why names of the run at that path must stay, "" if nothing says so.
 
@@ -110,7 +115,7 @@ class Again:
         """
         basis = self._basis
         rule = basis.gathered.rules[path]
-        fresh = Gathered(lambda _looked, _at: None)
+        fresh = Gathered(lambda _looked, at: self.looked(1, at))
         try:
             view = descend(basis.root, path)
             if view is None:
@@ -145,7 +150,8 @@ class Again:
     def _planned(self, path: str, here: int, runs: list[Run], names: tuple[str, ...]) -> str:
         """What the whole plan says with this run as it is. here: where the names are."""
         try:
-            now = {names: whole.look(here, names)}
+            tick = partial(self.looked, path=path)
+            now = {names: whole.look(here, names, tick=tick)}
         except whole.UncertainError as error:
             return str(error)
         number = self._basis.gathered.rules[path]

@@ -8,9 +8,8 @@ none; idle: whether to run only when nothing else wants the processor.
 
 Rows: {"row": "held"}: another host is at it; {"row": "differing", "hosts"}: they want something
 else, so nothing is moved; those of agent/worker/trashmend.py for what broke off
-before; those of the survey; {"row": "ripe", "count", "bytes", "waiting", "total", "free"}: so many
-may go, and others wait for their second look; bytes of the volume, 0 where `free_space` does not
-count or the readings differ; those of agent/worker/trashmove.py; {"row": "failure", "what",
+before; those of the survey; {"row": "ripe", "count", "bytes", "waiting"}: so many may go, and
+others wait for their second look; those of agent/worker/trashmove.py; {"row": "failure", "what",
 "errno"}. It can be killed at any time.
 """
 
@@ -18,6 +17,7 @@ import errno
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from agent.retention import looks
 from agent.retention.looks import Ripe
@@ -69,6 +69,7 @@ def clean(request: Row, clock: Clock = HOST) -> Iterator[Row]:
     except OSError as error:
         raise GivenUpError("opening the volume's root", error.errno or errno.EIO) from None
     volume = Volume(root.descriptor, request["device"], -1)
+    volume.require_whole()
     volume.trash = trashbin.open_bin(root.descriptor, make=True)
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
@@ -79,6 +80,7 @@ def clean(request: Row, clock: Clock = HOST) -> Iterator[Row]:
     yield from trashmend.mend(volume)
     survey = Survey(request, root, clock)
     planned = survey.plan()
+    volume.require_whole()
     yield from survey.rows(planned)
     ripe = _ripe(request, survey, planned, clock.monotonic())
     basis = survey.basis()
@@ -87,8 +89,6 @@ def clean(request: Row, clock: Clock = HOST) -> Iterator[Row]:
         "count": len(ripe),
         "bytes": sum(each.doomed.size or 0 for each in ripe),
         "waiting": sum(len(run.delete) for rule in planned for run in rule.runs) - len(ripe),
-        "total": basis.space.total if basis.space else 0,
-        "free": basis.space.free if basis.space else 0,
     }
     again = Again(basis)
     move = [] if differing else _texts(request["move"])
@@ -140,7 +140,9 @@ def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe, now: float) -
     path, doomed = ripe.run.path, ripe.doomed
 
     def still(run: int, here: int, names: list[str]) -> str:
-        return again.speaks_against(path, run, here, names)
+        why = again.speaks_against(path, run, here, names)
+        volume.require_whole()  # or what speaks against it may lie on a brick that is down
+        return why
 
     order: Row = {
         "run": path,
@@ -153,7 +155,8 @@ def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe, now: float) -
         "host": request["host"],
         "version": request["version"],
     }
-    row = trashmove.move(volume, order, whole.fingerprints, still)
+    look = partial(whole.fingerprints, tick=lambda more: again.looked(more, path))
+    row = trashmove.move(volume, order, look, still)
     return {**row, "rule": ripe.rule, "reasons": list(doomed.reasons), "size": doomed.size}
 
 

@@ -11,6 +11,8 @@ from agent.worker.known import Note
 from agent.worker.view import Directory, MetError
 
 MOST_LINKS = 100_000
+MOST_TEXT = 32 << 20
+"""Characters of what all of them say, and their names."""
 _TOLD = 1000
 """Failures that are told; those of one user must not fill this host's memory."""
 _INTERVAL = 0.25
@@ -52,6 +54,7 @@ class Gathered:
         self.rules: dict[str, int] = {}
         self.inodes: dict[str, int] = {}
         self.links: list[Link] = []
+        self._text = 0
         self.failed: list[tuple[int, str, str]] = []
         self.blind = ""
         self._tell = tell
@@ -86,10 +89,13 @@ class Gathered:
     def link(self, link: Link) -> None:
         """A symbolic link."""
         with self.lock:
-            if len(self.links) < MOST_LINKS:
-                self.links.append(link)
-            else:
+            self._text += len(link.name) + len(link.text)
+            if len(self.links) >= MOST_LINKS:
                 self.blind = f"there are more than {MOST_LINKS} symbolic links"
+            elif self._text > MOST_TEXT:
+                self.blind = f"symbolic links say more than {MOST_TEXT} characters"
+            else:
+                self.links.append(link)
 
     def fail(self, rule: int, path: str, error: MetError) -> None:
         """What of the rules' directories could not be looked at; what is gone is not told."""

@@ -54,7 +54,7 @@ def _differs(where: int, name: str, wanted: str, now: float) -> bool:
         return False
     found = own.read(where, name) or {}
     time = found.get("time")
-    if not isinstance(time, int | float) or not now - time < LATELY:
+    if not isinstance(time, int | float) or not time > now - LATELY:  # so no number is too large
         return False
     return found.get("wants") != wanted
 

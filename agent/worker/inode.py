@@ -11,7 +11,7 @@ import threading
 
 from agent.worker import acl, place
 
-_NO_ACL = (errno.ENODATA, errno.EOPNOTSUPP, errno.ENOSYS)
+_NO_ACLS = (errno.EOPNOTSUPP, errno.ENOSYS)
 _SET_ID = stat.S_ISUID | stat.S_ISGID
 
 
@@ -29,21 +29,20 @@ class Counts:
 
 
 class Exchange:
-    """uids, gids: old -> new; mount: the only mount whose inodes are touched; dry: none is.
+    """uids, gids: old -> new; top: a directory, no inode of another mount is touched; dry: none is.
 
-    Used by several threads.
+    Used by several threads. Raises OSError.
     """
 
-    def __init__(
-        self, uids: dict[int, int], gids: dict[int, int], mount: int, *, dry: bool
-    ) -> None:
+    def __init__(self, uids: dict[int, int], gids: dict[int, int], top: int, *, dry: bool) -> None:
         self._uids = uids
         self._gids = gids
-        self._mount = mount
+        self._mount = place.mount_id(top)
         self._dry = dry
         self._lock = threading.Lock()
         self._links: set[int] = set()
-        self._acls = True
+        # The top can't be swapped for what has none in any case, such as a link.
+        self._acls = _has_acls(top)
         self.counts = Counts()
 
     def looked(self, names: int) -> None:
@@ -59,16 +58,13 @@ class Exchange:
     def entry(self, directory: int, name: str) -> None:
         """A name that is no directory's. Raises OSError, acl.OddError."""
         try:
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
-            if not self._concerns(found) and not self._listed(directory, name, found):
-                return
             inode = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=directory)
+            try:
+                self.inode(inode)
+            finally:
+                os.close(inode)
         except FileNotFoundError:
             return  # somebody removed it meanwhile
-        try:
-            self.inode(inode)
-        finally:
-            os.close(inode)
 
     def inode(self, descriptor: int) -> None:
         """Look at it, and change what has an old id. Raises OSError, acl.OddError."""
@@ -91,14 +87,17 @@ class Exchange:
     def _change(
         self, path: str, descriptor: int, found: os.stat_result, lists: dict[str, bytes]
     ) -> None:
+        whole = True
         if self._concerns(found):
             uid = self._uids.get(found.st_uid, -1)
             gid = self._gids.get(found.st_gid, -1)
             os.chown(path, uid, gid)
             if stat.S_ISREG(found.st_mode) and found.st_mode & _SET_ID:
-                _restore(path, descriptor, found.st_mode)
+                whole = _restore(path, descriptor, found.st_mode)
         for name, data in lists.items():
             os.setxattr(path, name, data)
+        if not whole:
+            raise OSError(errno.EPERM, "it lost its setuid and setgid bits: others can write to it")
 
     def _concerns(self, found: os.stat_result) -> bool:
         return found.st_uid in self._uids or found.st_gid in self._gids
@@ -111,38 +110,46 @@ class Exchange:
             self._links.add(number)
         return False
 
-    def _listed(self, directory: int, name: str, found: os.stat_result) -> bool:
-        """Whether its access ACL names an old id; a link has none."""
-        if stat.S_ISLNK(found.st_mode):
-            return False
-        data = self._acl(f"/proc/self/fd/{directory}/{name}", acl.XATTRS[0])
-        return data is not None and acl.exchanged(data, self._uids, self._gids) is not None
-
     def _lists(self, path: str, found: os.stat_result) -> dict[str, bytes]:
         """What its ACLs are to be, where they name an old id."""
         lists = {}
         for name in acl.XATTRS if stat.S_ISDIR(found.st_mode) else acl.XATTRS[:1]:
-            data = self._acl(path, name, follow=True)
+            data = self._acl(path, name)
             new = None if data is None else acl.exchanged(data, self._uids, self._gids)
             if new is not None:
                 lists[name] = new
         return lists
 
-    def _acl(self, path: str, name: str, *, follow: bool = False) -> bytes | None:
+    def _acl(self, path: str, name: str) -> bytes | None:
         if not self._acls:
             return None
         try:
-            return os.getxattr(path, name, follow_symlinks=follow)
+            return os.getxattr(path, name)
         except OSError as error:
-            if error.errno not in _NO_ACL:
+            if error.errno not in (errno.ENODATA, *_NO_ACLS):
                 raise
-            if error.errno != errno.ENODATA:
-                self._acls = False  # and so is every other one on this file system
             return None
 
 
-def _restore(path: str, descriptor: int, mode: int) -> None:
-    """Give back the setuid and setgid bits that the kernel took with the owner, if only these."""
+def _has_acls(top: int) -> bool:
+    """Whether the file system has ACLs at all; GlusterFS: whether it is mounted with acl."""
+    try:
+        os.getxattr(top, acl.XATTRS[0])
+    except OSError as error:
+        return error.errno not in _NO_ACLS
+    return True
+
+
+def _restore(path: str, descriptor: int, mode: int) -> bool:
+    """Give back the setuid and setgid bits that the kernel took with the owner, if only these.
+
+    False: not given back, as whoever can write to the file may have done so since, and writing
+    would have taken the bits.
+    """
     now = os.fstat(descriptor).st_mode
-    if now != mode and now | (mode & _SET_ID) == mode:
-        os.chmod(path, stat.S_IMODE(mode))
+    if now == mode or now | (mode & _SET_ID) != mode:
+        return True
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return False
+    os.chmod(path, stat.S_IMODE(mode))
+    return True

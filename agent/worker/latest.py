@@ -12,6 +12,7 @@ from agent.retention.facts import Run
 from agent.retention.formats import sound
 from agent.retention.formats.registry import FAMILIES
 from agent.retention.latest import tried
+from agent.retention.view import Entry
 from agent.worker import channel, place
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
@@ -77,11 +78,22 @@ def _answer(view: Directory, stem: str | None, threads: int) -> Row:
     passed: list[tuple[str, str]] = []
     for unit, why in tried(run):
         for name in unit.names:
-            reason = why or sound.unsound(view, view.entries()[name])
+            entry = view.entries()[name]
+            reason = why or _unfinished(view, run.family, entry) or sound.unsound(view, entry)
             if not reason:
                 return {"latest": name, "note": run.records.leave, "passed": passed[:_TOLD]}
             passed.append((name, reason))
     return {"none": "none of its checkpoints is complete", "passed": passed[:_TOLD]}
+
+
+def _unfinished(view: Directory, family: str, entry: Entry) -> str:
+    """What a name lacks by its own evidence: a unit is complete by its model, its state aside."""
+    for each in FAMILIES:
+        named = each.named(entry) if each.name == family else None
+        if named is not None:
+            evidence = each.evidence(view, named)
+            return "" if evidence.complete else evidence.why
+    return ""
 
 
 def _runs(view: Directory, threads: int) -> tuple[Run, ...]:

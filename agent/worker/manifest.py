@@ -4,7 +4,7 @@ Root in any container with the volume can write what it likes there: so a note i
 what it says of owners, and the places it names are entered as any others, no link being followed.
 """
 
-import math
+import json
 
 from agent.worker import own
 
@@ -16,6 +16,8 @@ _NAMES = 1000
 _TEXT = 4096
 """Characters of a text in it."""
 _TEXTS = 20
+_LATEST = 1 << 37
+"""Epoch seconds, in the year 6325: what is shown as a date must be one."""
 
 Row = dict[str, object]
 
@@ -52,6 +54,11 @@ class Manifest:
         }
 
 
+def fits(what: Manifest) -> bool:
+    """Whether load() will read it: names in no encoding take six characters a byte."""
+    return len(json.dumps(what.row())) <= LIMIT
+
+
 def load(where: int, name: str) -> Manifest | None:
     """The manifest in a file of root's; None where there is none that makes sense."""
     found = own.read(where, name, LIMIT)
@@ -84,7 +91,7 @@ def told(found: Row) -> Row:
     """Of what somebody wrote, what Manifest.told has, each of its kind."""
     size, time = found.get("size"), found.get("time")
     reasons = found.get("reasons")
-    sound = isinstance(time, int | float) and math.isfinite(time)
+    sound = isinstance(time, int | float) and 0 <= time < _LATEST  # NaN is neither
     return {
         **{key: found.get(key) if _is_number(found.get(key)) else 0 for key in ("owner", "group")},
         **{key: _text(found.get(key)) for key in ("rule", "host", "version")},

@@ -44,14 +44,18 @@ def is_unfinished(status: Status) -> bool:
 
 
 class _Doing:
-    """What is being tried, for the report of its failure."""
+    """What is being tried, for the report of its failure; changing: a directory that was there."""
 
     def __init__(self) -> None:
         self.what = ""
+        self.changing = False
 
 
 def carry_out(tree: Tree, marks: Marks, action: Row) -> Row:
-    """One action of a request; the row on it. Raises GivenUpError where the next would fail too."""
+    """One action of a request; the row on it. Raises GivenUpError where the next would fail too.
+
+    Not over a directory that may be half changed by then: that is to be told.
+    """
     doing = _Doing()
     row: Row = {
         "row": "done",
@@ -64,12 +68,14 @@ def carry_out(tree: Tree, marks: Marks, action: Row) -> Row:
         opened = _open(tree, action, doing)
         if opened is None:
             return row
-        descriptor, inode = opened
+        descriptor, status = opened
         try:
             doing.what = "noting in .gluster-ml/layout"
             made = bool(action["made"])
-            marks.write(str(action["mark"]), str(action["path"]), inode, made=made)
-            _set(descriptor, action, doing)
+            marks.write(str(action["mark"]), str(action["path"]), status.inode, made=made)
+            doing.changing = action["seen"] is not None
+            fresh = action["seen"] is None or (made and is_unfinished(status))
+            _set(descriptor, action, doing, fresh=fresh)
             found = os.fstat(descriptor)
         finally:
             os.close(descriptor)
@@ -79,6 +85,8 @@ def carry_out(tree: Tree, marks: Marks, action: Row) -> Row:
         number = error.errno or errno.EIO
         if number in _OVERTAKEN:
             return row
+        if doing.changing:
+            return {**row, "result": "half", "errno": number, "doing": doing.what}
         if number in _HOPELESS or doing.what == _MAKING:
             raise GivenUpError(f"{doing.what} {row['path']}", number) from None
         return {**row, "result": "failed", "errno": number, "doing": doing.what}
@@ -86,8 +94,8 @@ def carry_out(tree: Tree, marks: Marks, action: Row) -> Row:
     return {**row, "result": "ok", "uid": found.st_uid, "gid": found.st_gid, "mode": bits}
 
 
-def _open(tree: Tree, action: Row, doing: _Doing) -> tuple[int, int] | None:
-    """A descriptor to work with, and its inode; None where it is not what was looked at."""
+def _open(tree: Tree, action: Row, doing: _Doing) -> tuple[int, Status] | None:
+    """A descriptor to work with, and how it is; None where it is not what was looked at."""
     path = str(action["path"])
     doing.what = _MAKING
     if action["seen"] is None:
@@ -109,11 +117,15 @@ def _open(tree: Tree, action: Row, doing: _Doing) -> tuple[int, int] | None:
     if os.fstat(descriptor).st_ino != status.inode:
         os.close(descriptor)
         return None
-    return descriptor, status.inode
+    return descriptor, status
 
 
-def _set(descriptor: int, action: Row, doing: _Doing) -> None:
-    """Owner, ACLs, and the mode last, as each of the others may change it; only what differs."""
+def _set(descriptor: int, action: Row, doing: _Doing, *, fresh: bool) -> None:
+    """Owner, ACLs, and the mode last, as each of the others may change it; only what differs.
+
+    fresh: it was just made, so an ACL that is not declared came from the parent's default ACL, of
+    whoever owns the parent.
+    """
     owner = (int(str(action["uid"])), int(str(action["gid"])))
     found = os.fstat(descriptor)
     if (found.st_uid, found.st_gid) != owner:
@@ -124,7 +136,19 @@ def _set(descriptor: int, action: Row, doing: _Doing) -> None:
         if isinstance(value, str) and acl(descriptor, name) != bytes.fromhex(value):
             doing.what = f"setting the {'default ' if name == DEFAULT else ''}ACL of"
             os.setxattr(descriptor, name, bytes.fromhex(value))
+        elif value is None and fresh:
+            doing.what = "removing what it inherited of an ACL of"
+            _remove(descriptor, name)
     mode = int(str(action["mode"]))
     if os.fstat(descriptor).st_mode & 0o7777 != mode:
         doing.what = "changing the mode of"
         os.chmod(descriptor, mode)
+
+
+def _remove(descriptor: int, name: str) -> None:
+    try:
+        if acl(descriptor, name):
+            os.removexattr(descriptor, name)
+    except OSError as error:
+        if error.errno != errno.EOPNOTSUPP:  # without ACLs none is inherited
+            raise

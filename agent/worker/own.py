@@ -53,9 +53,10 @@ def lock(where: int, shown: str) -> int | None:
     """
     descriptor = -1
     try:
-        descriptor = os.open("lock", os.O_RDWR | os.O_CREAT | _FILE, 0o600, dir_fd=where)
-        if not is_ours(os.fstat(descriptor)):
-            raise PermissionError(errno.EPERM, "not ours")
+        with contextlib.suppress(FileExistsError):
+            made = os.O_RDWR | os.O_CREAT | os.O_EXCL | _FILE
+            os.close(os.open("lock", made, 0o600, dir_fd=where))
+        descriptor = _opened(where, "lock", os.O_RDWR)
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if descriptor >= 0 and error.errno in _NO_LOCKS:
@@ -75,12 +76,11 @@ def read(where: int, name: str, limit: int = _LIMIT) -> dict[str, object] | None
     limit: bytes; what is longer is none of ours.
     """
     try:
-        descriptor = os.open(name, os.O_RDONLY | _FILE, dir_fd=where)
+        descriptor = _opened(where, name, os.O_RDONLY)
     except OSError:
         return None
     try:
-        status = os.fstat(descriptor)
-        if not is_ours(status) or status.st_size > limit:
+        if os.fstat(descriptor).st_size > limit:
             return None
         found = json.loads(os.read(descriptor, limit))
     except (OSError, ValueError, RecursionError):
@@ -107,9 +107,28 @@ def write(where: int, name: str, value: dict[str, object], mode: int = 0o600) ->
     os.rename(new, name, src_dir_fd=where, dst_dir_fd=where)
 
 
+def _opened(where: int, name: str, flags: int) -> int:
+    """A descriptor of a file of ours. Raises OSError, EPERM where it is none.
+
+    It is looked at before it is opened: to open a device can be to act on it.
+    """
+    bare = os.open(name, os.O_PATH | os.O_NOFOLLOW, dir_fd=where)
+    try:
+        if not is_ours(os.fstat(bare)):
+            raise PermissionError(errno.EPERM, "not ours")
+        return os.open(f"/proc/self/fd/{bare}", flags | os.O_NONBLOCK)
+    finally:
+        os.close(bare)
+
+
 def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: bool) -> int | None:
-    """A directory of root's on the same device; None where it is missing and not to be made."""
+    """A directory of root's on the same device; None where it is missing and not to be made.
+
+    Where root is squashed and others may write, what root makes is another's: it is taken away
+    again, or it would be in the way once root is root.
+    """
     doing = f"open {shown}"
+    made = False
     try:
         try:
             descriptor = os.open(name, flags, dir_fd=parent)
@@ -119,10 +138,15 @@ def _own(parent: int, name: str, shown: str, mode: int, flags: int, *, make: boo
             doing = f"make {shown}"
             with contextlib.suppress(FileExistsError):  # another host may be making it right now
                 os.mkdir(name, mode, dir_fd=parent)
+                made = True
             descriptor = os.open(name, flags, dir_fd=parent)
         found = os.fstat(descriptor)
         if found.st_dev != os.fstat(parent).st_dev or found.st_uid != 0:
             os.close(descriptor)
+            if made:
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=parent)
+                raise PermissionError(errno.EACCES, "squashed")
             doing = f"use {shown}, which is not root's own directory on the volume,"
             raise PermissionError(errno.EPERM, "not ours")
     except OSError as error:

@@ -59,7 +59,7 @@ def _entries(volume: Volume, wanted: dict[str, int]) -> list[trashbin.Entry]:
 def _begun(volume: Volume, entry: trashbin.Entry, removal: Removal) -> Row | None:
     """The row that tells why it is not."""
     try:
-        volume.require()
+        volume.require_whole()
         os.close(trashbin.claim(volume.trash, entry, trashbin.GONE))
     except FileNotFoundError:
         return None  # its owner, or a second purge, was faster

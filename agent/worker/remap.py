@@ -25,20 +25,29 @@ from agent.worker.inode import Counts, Exchange
 _DONE = ("counts", "host", "time")
 _TOLD = 100
 _INTERVAL = 0.25
+_FAR = 4096
+"""Characters of a path that are told: the deepest one would fill the channel."""
 Row = dict[str, object]
 
 
 def main() -> int:
     """Answer the one request."""
-    request = channel.request()
+    answer(channel.request())
+    channel.done()
+    return 0
+
+
+def answer(request: Row) -> None:
+    """Do what it asks for, and tell of it."""
     try:
         top, inner = _open(str(request["path"]))
     except OSError as error:
         channel.emit({"problem": error.strerror, "path": request["path"]})
-    else:
+        return
+    try:
         _remap(request, top, inner)
-    channel.done()
-    return 0
+    finally:
+        os.close(top)
 
 
 def _remap(request: Row, top: int, inner: list[str]) -> None:
@@ -95,7 +104,7 @@ def _is_fresh(done: Row, turn: Row) -> bool:
 def _walk(request: Row, top: int, inner: list[str]) -> Row:
     """The counts at the end."""
     uids, gids = _ids(request["uids"]), _ids(request["gids"])
-    exchange = Exchange(uids, gids, place.mount_id(top), dry=bool(request["dry"]))
+    exchange = Exchange(uids, gids, top, dry=bool(request["dry"]))
     remap = Remap(exchange, gentle=bool(request["gentle"]))
     skip = frozenset() if inner else frozenset({own.BASE})
     threads, after = int(str(request["threads"])), str(request["after"])
@@ -120,7 +129,6 @@ class Remap(tree.Visitor):
 
     def directory(self, descriptor: int, path: str) -> None:
         """As Visitor says."""
-        self._at = path
         self._exchange.looked(1)
         try:
             self._exchange.inode(descriptor)
@@ -141,6 +149,10 @@ class Remap(tree.Visitor):
         if self._gentle:  # a volume that has much to do makes it slower, and the rest longer
             time.sleep(time.monotonic() - began)
 
+    def reached(self, path: str) -> None:
+        """As Visitor says; of a path that is too long, a directory that is above it."""
+        self._at = path if len(path) <= _FAR else path[: path.rindex("/", 0, _FAR + 1)]
+
     def odd(self, path: str, error: OSError) -> None:
         """As Visitor says."""
         self._problem(path, error)
@@ -152,7 +164,7 @@ class Remap(tree.Visitor):
             self._told += 1
             if self._told <= _TOLD:
                 # JSON keeps the surrogates of names that are no UTF-8.
-                channel.emit({"problem": why, "path": path[-4096:]})
+                channel.emit({"problem": why, "path": path[-_FAR:]})
 
     def _tell(self) -> None:
         with self._lock:

@@ -20,6 +20,8 @@ _DEEP = 32
 """Levels; a directory below is moved up to the top first: so few are open at a time."""
 _ROUNDS = 100
 """How often a directory is listed anew in which names turn up meanwhile."""
+_LIFTS = 10_000
+"""How often one is listed anew for what was moved up to it: trees of as many times _DEEP levels."""
 _BARE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILLED = (errno.ENOTEMPTY, errno.EEXIST)
@@ -51,7 +53,18 @@ class Pace:
 class _Directory:
     """One that is open. pending: what must end before it can be removed, its listing included."""
 
-    __slots__ = ("depth", "descriptor", "name", "parent", "pending", "removed", "rounds", "top")
+    __slots__ = (
+        "depth",
+        "descriptor",
+        "lifted",
+        "lifts",
+        "name",
+        "parent",
+        "pending",
+        "removed",
+        "rounds",
+        "top",
+    )
 
     def __init__(self, descriptor: int, name: str, parent: "_Directory | None") -> None:
         self.descriptor = descriptor
@@ -60,9 +73,11 @@ class _Directory:
         self.depth: int = parent.depth + 1 if parent else 0
         self.top: _Directory = parent.top if parent and parent.depth else self
         self.pending = 1
-        self.rounds = 0
+        self.rounds = self.lifts = 0
         self.removed = 0
         """Names, in the present round."""
+        self.lifted = False
+        """Whether directories were moved up to it in the present round."""
 
 
 class Removal:
@@ -173,8 +188,12 @@ class Removal:
             except OSError as error:
                 self._failed(name, error)
                 return
-            here.removed += 1
-            here, name = here.top, new
+            # The top's next listing finds it. To enter it from here would nest a call in the calls
+            # for all that it was moved out of, without an end.
+            with self._changed:
+                here.removed += 1
+                here.top.lifted = True
+            return
         with self._changed:
             here.pending += 1
         self._offer(lambda: self._enter(here, name))
@@ -224,10 +243,7 @@ class Removal:
         try:
             os.rmdir(here.name, dir_fd=parent.descriptor)
         except OSError as error:
-            again = error.errno in _FILLED and here.removed and here.rounds < _ROUNDS
-            if again:
-                here.rounds += 1
-                here.removed = 0
+            if error.errno in _FILLED and _has_more(here):
                 return False
             self._failed(here.name, error)
             return True
@@ -247,3 +263,15 @@ class Removal:
                 self.stopped = number
             if len(self.problems) < _TOLD:
                 self.problems.append((name, number))
+
+
+def _has_more(here: _Directory) -> bool:
+    """Whether it is to be listed once more; that begins a new round then."""
+    if here.lifted and here.lifts < _LIFTS:
+        here.lifts += 1
+    elif here.removed and here.rounds < _ROUNDS:
+        here.rounds += 1
+    else:
+        return False
+    here.removed, here.lifted = 0, False
+    return True

@@ -80,8 +80,13 @@ class _Trial:
             os.close(probes)
 
     def _directory(self, parent: int, name: str, shown: str, mode: int) -> int:
-        """Open the directory, made if missing: only a real one, of root's, on the same device."""
+        """Open the directory, made if missing: only a real one, of root's, on the same device.
+
+        Where root is squashed and others may write, what root makes is another's: it is taken away
+        again, or it would be in the way once root is root.
+        """
         self.doing = f"open {shown}"
+        made = False
         try:
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
         except FileNotFoundError:
@@ -89,6 +94,7 @@ class _Trial:
             # Another host may be making it right now.
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, mode, dir_fd=parent)
+                made = True
             self.doing = f"open {shown}"
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
         found = os.fstat(descriptor)
@@ -98,6 +104,11 @@ class _Trial:
             raise OSError(errno.EXDEV, "not ours")
         if found.st_uid != 0:
             os.close(descriptor)
+            if made:
+                self.doing = f"mkdir {shown} (it became uid {found.st_uid}'s)"
+                with contextlib.suppress(OSError):
+                    os.rmdir(name, dir_fd=parent)
+                raise PermissionError(errno.EACCES, "squashed")
             self.doing = f"check {shown} (owner is uid {found.st_uid}, not root)"
             raise PermissionError(errno.EPERM, "not ours")
         return descriptor

@@ -18,7 +18,7 @@ import errno
 import os
 import resource
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from agent.retention.assemble import Whole, left_alone, walked
@@ -85,20 +85,10 @@ def open_root(path: str, device: object) -> Directory:
         os.close(descriptor)
 
 
-def _tell(looked: int, at: str) -> None:
-    channel.emit({"looked": looked, "at": at[-4096:]})
-
-
 class Survey:
-    """One request, carried out. tell: called now and then with a count of names, and a path."""
+    """One request, carried out."""
 
-    def __init__(
-        self,
-        request: Row,
-        root: Directory,
-        clock: Clock = HOST,
-        tell: Callable[[int, str], None] = _tell,
-    ) -> None:
+    def __init__(self, request: Row, root: Directory, clock: Clock = HOST) -> None:
         self._clock = clock
         self._root = root
         self.rules = [Rule.from_row(row) for row in _list(request, "rules")]
@@ -110,7 +100,7 @@ class Survey:
         self._cache = str(request["cache"])
         self._threads = int(str(request["threads"]))
         self._crew = Crew(self._threads)
-        self._gathered = Gathered(tell)
+        self._gathered = Gathered(_tell)
 
     def plan(self) -> tuple[RulePlan, ...]:
         """What each rule keeps and deletes. Raises GivenUpError."""
@@ -269,6 +259,10 @@ def _described(run: Run) -> RunPlan:
 def _state(unit: Unit) -> tuple[str, ...]:
     is_complete = "complete" if unit.complete else f"incomplete ({unit.why})"
     return (is_complete, "no rule is about it")
+
+
+def _tell(looked: int, at: str) -> None:
+    channel.emit({"looked": looked, "at": at[-4096:]})
 
 
 def _list(request: Row, key: str) -> list:  # type: ignore[type-arg]

@@ -48,10 +48,23 @@ def _rows(request: Row, messages: Iterator[Row]) -> Iterator[Row]:
         case "restore":
             for id_ in _list(request["ids"]):
                 yield _restored(volume, str(id_))
-        case "list" if volume.trash >= 0:
-            yield from listed(volume)
+        case "list":
+            before = _space(root)
+            if volume.trash >= 0:
+                yield from listed(volume)
+            if before[0] == _space(root)[0]:
+                yield {"row": "space", "total": before[0], "free": before[1]}
         case "purge" if volume.trash >= 0:
             yield from _purged(volume, request, messages)
+
+
+def _space(root: int) -> tuple[int, int]:
+    """Bytes in all, and free. Raises GivenUpError."""
+    try:
+        found = os.statvfs(root)
+    except OSError as error:
+        raise GivenUpError("asking for the free space", error.errno or errno.EIO) from None
+    return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
 
 def _restored(volume: Volume, id_: str) -> Row:
@@ -63,6 +76,7 @@ def _restored(volume: Volume, id_: str) -> Row:
 def _purged(volume: Volume, request: Row, messages: Iterator[Row]) -> Iterator[Row]:
     pace = Pace(float(str(request["rest"])))
     threading.Thread(target=_follow, args=(messages, pace), daemon=True).start()
+    volume.require_whole()
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
         return

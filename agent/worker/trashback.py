@@ -8,12 +8,15 @@ import contextlib
 import errno
 import os
 import stat
+import time
 
 from agent.worker import manifest, noreplace, trashbin
 from agent.worker.descent import ObstacleError
 from agent.worker.trashmove import Left, Row, Volume, raise_if_gone
 
 PIN = ".keep"
+_CACHED = 3.0
+"""Seconds to wait for a name that a mount has in a cache; by default they last one."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -50,7 +53,7 @@ def _restored(volume: Volume, entry: trashbin.Entry, descriptor: int) -> Row:
     noted = trashbin.noted(volume.trash, entry.id) or manifest.load(descriptor, manifest.NOTE)
     if noted is None:
         raise Left("nothing says where it came from")
-    root = os.geteuid() == 0
+    root = _is_root()
     run, status = volume.enter(noted.run)
     try:
         if root and status.inode != noted.place and status.uid != entry.uid:
@@ -69,15 +72,33 @@ def _restored(volume: Volume, entry: trashbin.Entry, descriptor: int) -> Row:
                 trashbin.unclaim(volume.trash, entry, trashbin.BACK, descriptor)
             raise
         _leave(volume, entry, descriptor, root=root)
-        return {"row": "restored", "id": entry.id, "run": noted.run, "names": noted.names}
+        back = [name for name in noted.names if _is_past(run, noted, name)]
+        return {"row": "restored", "id": entry.id, "run": noted.run, "names": back}
     finally:
         os.close(run)
 
 
 def _require_room(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> None:
+    until = time.monotonic() + _CACHED
     for name in names:
-        if not noreplace.is_free(entry, name, run, name):
-            raise Left(f"{noted.run}/{name} is there already, and is not replaced")
+        while not noreplace.is_free(entry, name, run, name):
+            if not _is_past(run, noted, name):
+                raise Left(f"{noted.run}/{name} is there already, and is not replaced")
+            if time.monotonic() > until:
+                raise Left(f"{name} is still seen in {noted.run}, by this mount's entry-timeout")
+            time.sleep(0.2)
+
+
+def _is_past(run: int, noted: manifest.Manifest, name: str) -> bool:
+    """Whether what is seen in the run is what was moved: it is back, or a cache says so still."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.stat(name, dir_fd=run, follow_symlinks=False).st_ino == noted.inodes[name]
+    return False
+
+
+def _is_root() -> bool:
+    """Root works through a mount of the agent's own, others through their own mount."""
+    return os.geteuid() == 0
 
 
 def _carry(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> None:
@@ -87,14 +108,14 @@ def _carry(entry: int, run: int, noted: manifest.Manifest, names: list[str]) -> 
         for name in names:
             if os.stat(name, dir_fd=entry, follow_symlinks=False).st_ino != noted.inodes[name]:
                 raise Left(f"{name} is not what was moved")
-        if noted.names[0] in names:
-            _pin(entry, run, noted.names[0])
+        if names and not _is_past(run, noted, noted.names[0]):  # or it was pinned when it came back
+            _pin(entry, run, names[0])
         for name in names:
-            noreplace.rename(entry, name, run, name)
+            noreplace.rename(entry, name, run, name, true_view=_is_root())
             done.append(name)
     except OSError as error:
         for name in done:
-            noreplace.rename(run, name, entry, name)
+            noreplace.rename(run, name, entry, name, true_view=_is_root())
         if isinstance(error, FileExistsError):
             raise Left("something of its name is there by now, and is not replaced") from None
         raise

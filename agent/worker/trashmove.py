@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from agent.worker import manifest, noreplace, place, trashbin
 from agent.worker.descent import GONE, GivenUpError, ObstacleError, Status, Tree
+from agent.worker.meta import MetaReader
 
 RESTORED = 9
 """How many names are tried for what goes back where its own name is taken."""
@@ -34,11 +35,28 @@ class Volume:
         self.root = root
         self.trash = trash
         self._device = device
+        self._meta = MetaReader()
 
     def require(self) -> None:
         """See to it that the volume is still mounted there."""
         if self._device is not None and place.device_of(self.root) != self._device:
             raise GivenUpError("finding the mount", errno.ENODEV)
+
+    def require_whole(self) -> None:
+        """See to it that all of it is there.
+
+        With a brick down, listings of a distribute volume end well and lack its files.
+        """
+        self.require()
+        if self._device is None:
+            return
+        found = self._meta.read(self.root)
+        subvolumes = found["subvolumes"] if found else None
+        if not isinstance(subvolumes, list):
+            raise GivenUpError("asking the client what is connected", errno.ENOTCONN)
+        missing = [name for name, _, up in subvolumes if not up]
+        if missing:
+            raise GivenUpError(f"reaching {', '.join(missing[:4])}", errno.ENOTCONN)
 
     def enter(self, path: str) -> tuple[int, Status]:
         """A directory of the volume, open for reading. Raises OSError, ObstacleError."""
@@ -104,6 +122,8 @@ def _move(volume: Volume, order: Row, run: int, place_: Status, look: Look, stil
     told = {**order, "owner": owner[0], "group": owner[1]}
     noted = manifest.Manifest(str(order["run"]), place_.inode, inodes, manifest.told(told))
     id_ = trashbin.new_id(float(str(order["time"])))
+    if not manifest.fits(noted):
+        raise Left("its names are too long for a manifest")
     entry = trashbin.begin(volume.trash, id_, noted)
     try:
         why = _carry(run, entry, noted, lambda: look(entry, names)[1] == lasting, still)
@@ -181,7 +201,7 @@ def put_back(run: int, entry: int, names: list[str]) -> dict[str, str]:
     for name in names:
         for new in [name, *(f"{name}.restored-{n}" for n in range(1, RESTORED + 1))]:
             try:
-                noreplace.rename(entry, name, run, new)
+                noreplace.rename(entry, name, run, new, true_view=True)
             except FileExistsError:
                 continue
             except OSError:  # not there; or the run is gone

@@ -137,12 +137,14 @@ def look(
     )
 
 
-def fingerprints(run: int, names: Sequence[str]) -> tuple[str, str]:
+def fingerprints(
+    run: int, names: Sequence[str], tick: Callable[[int], None] = lambda _: None
+) -> tuple[str, str]:
     """The fingerprint of a unit, and one that stays the same when its names are renamed away.
 
-    Raises OSError, also where something is mounted in it; GivenUpError.
+    tick: as look() has it. Raises OSError, also where something is mounted in it; GivenUpError.
     """
-    found = _sum(run, names, 0, lambda _: None)
+    found = _sum(run, names, 0, tick)
     if found.failed:
         raise OSError(errno.EIO, found.failed)
     if found.skipped:

@@ -8,7 +8,7 @@ from page_tree import Inline, Made, definitions, paragraph, variable, word
 
 from agent.cli import exits
 from agent.cli.arguments import PROGRAM, parser
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 
 def subparsers() -> dict[str, argparse.ArgumentParser]:

@@ -66,7 +66,9 @@ def _inner(annotation: object) -> tuple[type[BaseModel] | None, tuple[str, ...]]
 def _without_none(annotation: object) -> object:
     """What an optional section holds if it is there."""
     left = [part for part in typing.get_args(annotation) if part is not type(None)]
-    is_optional = isinstance(annotation, types.UnionType) and len(left) == 1
+    # Literal["a"] | None is no UnionType, but one of typing's own.
+    is_union = typing.get_origin(annotation) in (types.UnionType, typing.Union)
+    is_optional = is_union and len(left) == 1
     return left[0] if is_optional else annotation
 
 

@@ -26,14 +26,13 @@ def tried(call, *arguments):
 """
 
 
-@pytest.fixture(params=["replicate", "distribute", "distribute-replicate"])
+@pytest.fixture(params=["replicate", "distribute-replicate"])
 def mounted(
     request: pytest.FixtureRequest, make_volume: Callable[..., Volume], client: Client
 ) -> Client:
     """A client with the volume mounted twice: the second one sees what is there."""
     shapes: dict[str, dict[str, int]] = {
         "replicate": {"replica": 3},
-        "distribute": {"bricks": 3},
         "distribute-replicate": {"replica": 3, "bricks": 6},
     }
     volume = make_volume(**shapes[request.param])

@@ -96,7 +96,8 @@ def main() -> object:
         case "tree", []:
             return tree(root)
         case "snapshot", []:
-            return snapshot(root)
+            probes = str(root / ".gluster-ml/probes")
+            return {path: found for path, found in snapshot(root).items() if probes not in path}
         case "as", [uid, group, *command]:
             return as_user(command, int(uid), int(group))
     return act(ground, do, more)

@@ -7,16 +7,17 @@ import random
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 from agent.config.identities_schema import IdentitiesConfig
 from agent.config.layout_schema import LayoutConfig
 from agent.layout.apply import Outcome, Pass
+from agent.layout.plan import Mend
 from agent.layout.seen import OddNames
-from agent.model import MountEntry
-from agent.system.children import Answer, Children
+from agent.model.mount import MountEntry
+from agent.system.children import Children
 from agent.worker import layout
 
 ML = 20000
@@ -33,14 +34,30 @@ class InProcess:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    async def run_once(self, kind: str, _mount: str, request: Any, _deadline: float) -> Answer:
+    async def stream(
+        self, kind: str, _mount: str, request: Any, _patience: float
+    ) -> AsyncGenerator[dict[str, Any], None]:
         assert kind == "layout"
         root = os.open(self._root, os.O_PATH | os.O_DIRECTORY)
         try:
             work = {"look": layout.look, "act": layout.act, "turn": layout.turn}[request["do"]]
-            return Answer(tuple(work(root, request)), done=True)
+            for row in work(root, request):
+                yield row
         finally:
             os.close(root)
+
+
+class Heard:
+    """What a pass tells of what it mends."""
+
+    def __init__(self) -> None:
+        self.mends: list[tuple[Mend, bool]] = []
+
+    def made(self, paths: list[str]) -> None:
+        """The outcome has it, too."""
+
+    def mended(self, mend: Mend, *, known: bool) -> None:
+        self.mends.append((mend, known))
 
 
 def wanted(**directories: dict[str, Any]) -> dict[str, Any]:
@@ -51,12 +68,15 @@ def wanted(**directories: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_pass(
-    root: Path, settings: dict[str, Any], known: dict[str, OddNames] | None = None
+    root: Path,
+    settings: dict[str, Any],
+    known: dict[str, OddNames] | None = None,
+    heard: Heard | None = None,
 ) -> Outcome:
     """One whole pass over a local directory."""
     children = cast("Children", InProcess(root))
     declared = LayoutConfig.model_validate(settings)
-    work = Pass(declared, IDENTITIES, children, ENTRY, lambda: True)
+    work = Pass(declared, IDENTITIES, children, ENTRY, lambda: True, heard or Heard())
     return asyncio.run(work.run(known or {}))
 
 

@@ -16,9 +16,9 @@ import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from agent.files import replace_file
 from agent.mounts.records import BOOT_ID
 from agent.system import fuse
-from agent.system.files import replace_file
 from agent.system.layers import layers
 from agent.system.mounthost import MountRequest
 from agent.system.net import ServerRace
@@ -158,7 +158,7 @@ def steps(manager: SystemdHost, source: str, stranger: int) -> dict[str, Step]:
             os.kill(client, signal.SIGKILL)
 
     async def servers() -> object:
-        return (await ServerRace().race(("node1-v4",), deadline=10))["node1-v4"].outcome
+        return (await ServerRace().race(("node1-v4",), 24007, 10))["node1-v4"].outcome
 
     request = MountRequest("new", source, NEW, "log-level=WARNING")
     return {

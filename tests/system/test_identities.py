@@ -1,7 +1,10 @@
 """The map of users and groups, on a real host with systemd, in the sandbox of the shipped unit."""
 
+import contextlib
+import json
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +32,19 @@ listener.bind(("127.0.0.1", 53))
 signal.pause()
 """
 NO_MOUNTS = "mounts: {}\n"
+DIRECTORY = Path(__file__).with_name("directory.py")
+RECORDS = {
+    "alice.passwd": "alice:*:20001:20000:Alice:/home/alice:/bin/bash",
+    "20001.uid": "alice:*:20001:20000:Alice:/home/alice:/bin/bash",
+    "dave.passwd": "dave:*:5004:20000:Dave:/home/dave:/bin/bash",
+    "zoe.passwd": "zoe:*:20003:20000:Zoe:/home/zoe:/bin/bash",
+    "20003.uid": "zoe:*:20003:20000:Zoe:/home/zoe:/bin/bash",
+    "ml.group": "ml:*:20000:",
+    "20000.gid": "ml:*:20000:",
+    "render.group": "render:*:20020:",
+    "20020.gid": "render:*:20020:",
+}
+"""Of the directory: alice and her group as in the map, and others who are in the way."""
 
 
 @pytest.fixture
@@ -128,15 +144,58 @@ def test_who_holds_the_lock_of_the_files_delays_it(host: Host, bare_agent: UnitA
     assert entry(host, "group", "ml") == "ml:x:20000:"
 
 
+@contextlib.contextmanager
+def asking(host: Host, databases: str, program: str, *arguments: str) -> Iterator[None]:
+    """These come from glibc's Hesiod, too: a directory in the DNS, whose server is the program."""
+    host.write("/etc/hesiod.conf", "lhs=.ns\nrhs=.example\n")
+    host.write("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
+    server = host.popen(["python3", "-c", program, *arguments])
+    change = f"s/^({databases}):.*/\\1: files hesiod/"
+    host.run(["sed", "-i", "-E", change, "/etc/nsswitch.conf"])
+    try:
+        yield
+    finally:
+        host.run(["cp", "-a", "/root/before/nsswitch.conf", "/etc/nsswitch.conf"])
+        host.run(["rm", "/etc/hesiod.conf", "/etc/resolv.conf"])
+        server.send_signal(signal.SIGKILL)
+        server.wait(30)
+
+
+def local(host: Host, database: str) -> list[str]:
+    """The names in a file of the host's own."""
+    return [line.split(":")[0] for line in host.read(f"/etc/{database}").splitlines()]
+
+
+def test_who_is_in_a_directory_service_is_not_made_again(host: Host, bare_agent: UnitAgent) -> None:
+    """Names and numbers of others there are conflicts, as in the host's own files."""
+    crowd = "".join(f"crowd{number}:x:{number}:alice\n" for number in range(30000, 30086))
+    host.write("/etc/group", host.read("/etc/group") + crowd)
+    with asking(host, "passwd|group", DIRECTORY.read_text(), json.dumps(RECORDS)):
+        until(lambda: entry(host, "passwd", "alice"), 60, "the directory answers")
+        bare_agent.configure(NO_MOUNTS + MAP.format(missing="create"))
+        bare_agent.start()
+        await_state(bare_agent, "differs")
+        told = bare_agent.status()["identities"]
+        assert entry(host, "group", "ops") == "ops:x:20010:alice,bob"
+        assert entry(host, "passwd", "bob").startswith("bob:x:20002:20000:")
+    assert sorted(told["conflicts"]) == [
+        "number 20003 is user carol in the file, and user zoe on this host",
+        "number 20020 is group taken in the file, and group render on this host",
+        "user dave is number 20004 in the file, and number 5004 on this host",
+        "user erin can't be created: this host has no group taken as in the file",
+    ]
+    (crowded,) = told["crowded"]
+    assert crowded.startswith("user alice is in 88 groups: GlusterFS serves none with more than 87")
+    assert told["missing"] == told["failed"] == []
+    assert {"alice", "carol", "dave", "erin", "zoe"}.isdisjoint(local(host, "passwd"))
+    assert {"ml", "render", "taken"}.isdisjoint(local(host, "group"))
+
+
 def test_a_name_service_that_hangs_holds_up_nothing_else(
     host: Host, bare_agent: UnitAgent, shared_volume: Volume
 ) -> None:
-    """glibc's Hesiod, a directory in the DNS, whose server takes each question and is silent."""
-    host.write("/etc/hesiod.conf", "lhs=.ns\nrhs=.example\n")
-    host.write("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
-    silent = host.popen(["python3", "-c", SILENT])
-    host.run(["sed", "-i", "s/^group:.*/group: files hesiod/", "/etc/nsswitch.conf"])
-    try:
+    """Its server takes each question and is silent."""
+    with asking(host, "group", SILENT):
         asked = ["timeout", "3", "getent", "group", "ml"]
         until(lambda: host.run(asked, check=False).returncode == 124, 60, "name service hangs")
         bare_agent.begin(config(shared_volume.name) + MAP.format(missing="create"))
@@ -145,11 +204,6 @@ def test_a_name_service_that_hangs_holds_up_nothing_else(
         assert "no answer within 15 s" in bare_agent.status()["identities"]["error"]
         assert entry(host, "passwd", "alice") == ""
         assert bare_agent.command("ids", "check").returncode == exits.UNASKED
-    finally:
-        host.run(["cp", "-a", "/root/before/nsswitch.conf", "/etc/nsswitch.conf"])
-        host.run(["rm", "/etc/hesiod.conf", "/etc/resolv.conf"])
-        silent.send_signal(signal.SIGKILL)
-        silent.wait(30)
     until(lambda: state(bare_agent) == "settled", 120, "it was asked again")
     assert entry(host, "passwd", "alice").startswith("alice:x:20001:20000:")
     bare_agent.stop()

@@ -40,7 +40,7 @@ while not Path("/run/systemd/journal/socket").is_socket():
 from agent.events import Event
 from agent.health.journal import MAX_BACKLOG, Journal
 from agent.health.output import JournaldOutput
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 journal = Journal("info", JournaldOutput())
 journal.emit(

@@ -20,6 +20,7 @@ from tests.system.agents import Agent, QuickAgent, UnitAgent, config
 from tests.system.layout_tree import ML, TOLD, USER
 
 DRIVER = Path(__file__).with_name("layout_driver.py")
+ACTS = Path(__file__).with_name("job_acts.py")
 PATH = "/mnt/w"
 TIMEOUTS = ["acl", "entry-timeout=0", "attribute-timeout=0"]
 ATTACKS = [*TOLD, "gone"]
@@ -88,11 +89,18 @@ def other(cluster: Cluster, volume: Volume) -> Iterator[Client]:
     cluster.remove(made)
 
 
+class ClosedAgent(QuickAgent):
+    """One with a umask of 0077, as the unit has."""
+
+    def _environment(self) -> list[str]:
+        return [*super()._environment(), "sh", "-c", 'umask 0077; exec "$@"', "sh"]
+
+
 @pytest.fixture
 def three(cluster: Cluster, host: Host) -> Iterator[list[Agent]]:
-    """Agents on three hosts, not yet started; the first in its unit, with UMask=0077."""
+    """Agents on three hosts, not yet started; the first in its unit, all with a umask of 0077."""
     clients = [cluster.add_client() for _ in range(2)]
-    quick = [QuickAgent(each) for each in clients]
+    quick = [ClosedAgent(each) for each in clients]
     yield [UnitAgent(host), *quick]
     for agent, each in zip(quick, clients, strict=True):
         agent.stop()
@@ -119,12 +127,21 @@ def test_from_nothing_by_three_hosts_at_once(
         until(lambda agent=agent: not work_mounts(agent), 30, "the work mount is gone")  # type: ignore[misc]
         assert agent.verdict() == "healthy"
     # A user of the group can write what another one made, whatever that one's umask was.
-    shared = f"{PATH}/checkpoints/pretrain/run"
+    shared = f"{PATH}/checkpoints/pretrain/alice_llama_20261130"
     assert drive(work, "as", str(USER), str(ML), "mkdir", shared) == 0
     assert drive(work, "as", str(USER + 1), str(ML), "touch", f"{shared}/file") == 0
     assert drive(work, "as", str(USER + 2), str(USER), "touch", f"{shared}/other") != 0
     # What is the agents' own is for nobody else.
     assert drive(work, "as", str(USER), str(ML), "ls", f"{PATH}/.gluster-ml/layout") != 0
+    own = {"": "0711", "/layout": "0700", "/probes": "0700"}
+    for path, mode in own.items():
+        stat = work.run(["stat", "--format=%u:%g 0%a", f"{PATH}/.gluster-ml{path}"])
+        assert stat.stdout == f"0:0 {mode}\n"
+    # One that comes later finds all in order, and writes nothing.
+    before = drive(work, "snapshot")
+    three[1].stop()
+    three[1].start()
+    assert (await_layout(three[1])["made"], drive(work, "snapshot")) == (0, before)
 
 
 def work_mounts(agent: Agent) -> list[str]:
@@ -268,39 +285,177 @@ def test_300_rounds_with_a_racing_client(
     assert len(found["seen"]) >= 4, (found, attacks)
 
 
-def test_squashed_root_is_one_finding(quick_agent: QuickAgent, volume: Volume) -> None:
-    volume.set("server.root-squash", "on")
+def passes(agent: QuickAgent) -> int:
+    """So often the agent has mounted the volume for its own work on the layout."""
+    log = agent.machine.path("/var/log/gluster-ml/a.layout.log")
+    return log.read_text().count("Started running") if log.exists() else 0
+
+
+def require_quiet(agent: QuickAgent) -> None:
+    """It made one pass, told of it once, and nothing went wrong in itself."""
+    assert passes(agent) == 1
+    assert len(agent.entries("layout-finding")) == 1
+    assert agent.entries("internal-error") == []
+
+
+@pytest.mark.parametrize("option", ["server.root-squash", "server.all-squash"])
+def test_squashed_root_is_one_finding(
+    quick_agent: QuickAgent, work: Client, volume: Volume, option: str
+) -> None:
+    """Also where others may write, so that root could make directories, as somebody else."""
+    work.run(["chmod", "1777", PATH])
+    volume.set(option, "on")
     quick_agent.configure(with_layout(volume))
     quick_agent.start()
-    layout = await_layout(quick_agent, "failed")
-    (finding,) = layout["findings"]
-    assert "root-squash" in finding
-    assert len(quick_agent.entries("layout-finding")) == 1
-    quick_agent.await_verdict("healthy")
-    volume.reset("server.root-squash")
+    (finding,) = await_layout(quick_agent, "failed")["findings"]
+    why = "root may not do it: is server.root-squash on?"
+    assert finding == f"make .gluster-ml failed: EACCES; {why}"
+    (told,) = quick_agent.await_verdict("healthy")["findings"]
+    assert "squashes root" in told
+    require_quiet(quick_agent)
+    volume.reset(option)
     quick_agent.configure(with_layout(volume, repair=True))  # a change of the file: at once
     await_layout(quick_agent)
+    assert drive(work, "tree") == TREE
+    assert set(quick_agent.verdicts()) == {"healthy"}
+
+
+def test_on_a_read_only_volume_nothing_is_tried_until_it_is_writable(
+    quick_agent: QuickAgent, work: Client, volume: Volume
+) -> None:
+    volume.set("features.read-only", "on")
+    told = drive(work, "pass", json.dumps(LAYOUT))
+    assert told["failed"] == "make .gluster-ml failed: EROFS; the volume is read-only"
+    assert (told["made"], told["findings"]) == ([], [])
+    quick_agent.configure(with_layout(volume))
+    quick_agent.start()
+    assert quick_agent.await_verdict("read-only")["layout"]["state"] == "pending"
+    assert "not looked at yet" in quick_agent.command("status").stdout
+    assert (passes(quick_agent), quick_agent.entries("layout-finding")) == (0, [])
+    volume.reset("features.read-only")
+    quick_agent.await_verdict("healthy")
+    await_layout(quick_agent)
+    assert drive(work, "tree") == TREE
+    assert set(quick_agent.verdicts()) == {"read-only", "healthy"}
+
+
+ALICE, BOB, EVE = (20001, ML), (20002, ML), (20003, 20003)
+"""Users and their groups; the last one is of another."""
+
+
+def acts(machine: Mounts, who: tuple[int, int], umask: str, *wanted: list[str]) -> list[str]:
+    """What comes of a user's acts: "" each, or an errno's name, or what was asked for."""
+    user = ["setpriv", f"--reuid={who[0]}", f"--regid={who[1]}", "--clear-groups"]
+    python = ["/usr/bin/python3", "-I", "-c", ACTS.read_text()]
+    said = machine.run([*user, *python, umask, json.dumps(wanted)])
+    return list(json.loads(said.stdout))
+
+
+@pytest.fixture
+def pair(cluster: Cluster, quick_agent: QuickAgent) -> Iterator[list[QuickAgent]]:
+    """Agents on two hosts."""
+    other = QuickAgent(cluster.add_client())
+    yield [quick_agent, other]
+    other.stop()
+    assert isinstance(other.machine, Client)
+    other.machine.release()
+    cluster.remove(other.machine)
+
+
+def test_a_group_works_together_from_two_hosts_and_others_cannot(
+    pair: list[QuickAgent], volume: Volume
+) -> None:
+    own = {"checkpoints/own": {"mode": "3775", "acl": []}}
+    wanted = with_layout(volume, directories=LAYOUT["directories"] | own)
+    for agent in pair:
+        agent.configure(wanted)
+        agent.start()
+    for agent in pair:
+        await_layout(agent)
+    one, two = (agent.machine for agent in pair)
+    for number, (here, there, umask) in enumerate(
+        [(one, two, "0077"), (two, one, "0077"), (one, two, "0022"), (two, one, "0022")]
+    ):
+        name = f"alice_llama_2026113{number}"
+        require_shared(here, there, umask, f"/mnt/a/checkpoints/pretrain/{name}")
+        require_kept(here, there, umask, f"/mnt/a/checkpoints/finetune/{name}")
+        require_untouched(here, there, umask, f"/mnt/a/checkpoints/own/{name}")
+    assert [agent.entries("layout-finding") for agent in pair] == [[], []]
+
+
+def require_shared(here: Mounts, there: Mounts, umask: str, run: str) -> None:
+    """What alice makes here, bob writes to there, and eve reads only."""
+    file, folder = f"{run}/file", f"{run}/global_step1"
+    made = acts(here, ALICE, umask, ["mkdir", run], ["write", file], ["mkdir", folder])
+    assert made == ["", "", ""]
+    modes = acts(there, BOB, umask, ["mode", run], ["mode", file], ["mode", folder])
+    assert modes == [f"20001 {ML} 2775", f"20001 {ML} 0664", f"20001 {ML} 2775"]
+    theirs = [["append", file], ["write", f"{run}/note"], ["write", f"{folder}/rank0"]]
+    assert acts(there, BOB, umask, *theirs) == ["", "", ""]
+    back = [["append", f"{run}/note"], ["unlink", f"{folder}/rank0"], ["rmdir", folder]]
+    assert acts(here, ALICE, umask, *back) == ["", "", ""]
+    until(lambda: acts(here, ALICE, umask, ["read", file]) == ["textmore"], 30, "it is seen here")
+    for machine in (here, there):
+        tried = [
+            ["append", file],
+            ["write", f"{run}/evil"],
+            ["mkdir", f"{run}/evil"],
+            ["unlink", file],
+            ["rename", run, f"{run}.evil"],
+            ["mkdir", f"{run}.evil"],
+        ]
+        assert acts(machine, EVE, umask, *tried) == ["EACCES"] * 6
+        assert acts(machine, EVE, umask, ["read", f"{run}/note"]) == ["textmore"]
+
+
+def require_kept(here: Mounts, there: Mounts, umask: str, run: str) -> None:
+    """With the sticky bit bob works in alice's run, but neither renames nor removes it."""
+    assert acts(here, ALICE, umask, ["mkdir", run]) == [""]
+    tried = acts(there, BOB, umask, ["rename", run, f"{run}.mine"], ["rmdir", run])
+    assert set(tried) <= {"EACCES", "EPERM"}
+    assert acts(there, BOB, umask, ["write", f"{run}/note"]) == [""]
+    assert acts(here, ALICE, umask, ["remove", run]) == [""]
+
+
+def require_untouched(here: Mounts, there: Mounts, umask: str, run: str) -> None:
+    """Without the default ACL a run under it is its owner's alone."""
+    file = f"{run}/file"
+    assert acts(here, ALICE, umask, ["mkdir", run], ["write", file]) == ["", ""]
+    tried = [["remove", run], ["unlink", file], ["append", file], ["rename", run, f"{run}.mine"]]
+    assert set(acts(there, BOB, umask, *tried)) <= {"EACCES", "EPERM"}
+    assert acts(here, ALICE, umask, ["read", file]) == ["text"]
 
 
 def test_what_was_there_before_is_reported_then_repaired(
     quick_agent: QuickAgent, work: Client, volume: Volume
 ) -> None:
-    work.run(["mkdir", "-m", "700", f"{PATH}/datasets"])
-    work.run(["chown", f"{USER}:{USER}", f"{PATH}/datasets"])
+    """What is not declared stays as it is, beside and inside of what is repaired."""
+    others = ("datasets", "datasets/mine", "private")
+    work.run(["mkdir", "-m", "700", *(f"{PATH}/{name}" for name in others)])
+    work.run(["chown", f"{USER}:{USER}", *(f"{PATH}/{name}" for name in others)])
+    theirs = {name: [USER, USER, "0700", ""] for name in others[1:]}
     quick_agent.configure(with_layout(volume))
     quick_agent.start()
-    layout = await_layout(quick_agent, "findings")
-    assert layout["findings"][0].startswith("datasets: was there before the agent: owner 1001, ")
-    assert drive(work, "tree")["datasets"] == [USER, USER, "0700", ""]
+    (finding,) = await_layout(quick_agent, "findings")["findings"]
+    had = f"owner {USER}, declared root; group {USER}, declared {ML}; mode 0700, declared 2755; "
+    assert finding.startswith(f"datasets: was there before the agent: {had}")
+    assert drive(work, "tree") == TREE | theirs | {"datasets": [USER, USER, "0700", ""]}
     quick_agent.configure(with_layout(volume, repair=True))
     await_layout(quick_agent)
-    assert drive(work, "tree") == TREE
+    assert drive(work, "tree") == TREE | theirs
     (mended,) = quick_agent.entries("layout-mended")
-    assert "mode 0700, declared 2755" in mended.message
-    # What an agent made it keeps, without repair.
+    assert f"mend datasets (there before the agent; repair: true): {had}" in mended.message
+    # What an agent made it keeps, without repair; names that don't fit it only reports.
     work.run(["chmod", "700", f"{PATH}/cache"])
+    runs = {f"checkpoints/pretrain/{name}" for name in ("alice_llama_20261130", "odd run")}
+    work.run(["mkdir", *(f"{PATH}/{name}" for name in runs)])
     quick_agent.configure(with_layout(volume))
-    until(lambda: drive(work, "tree") == TREE, 60, "the agent mended its own")
+    (finding,) = await_layout(quick_agent, "findings")["findings"]
+    template = LAYOUT["run_names"]
+    assert finding == f"checkpoints/pretrain: names that don't fit {template}: odd run"
+    tree = drive(work, "tree")
+    assert tree.keys() - runs == (TREE | theirs).keys()
+    assert {path: tree[path] for path in TREE | theirs} == TREE | theirs
 
 
 @pytest.fixture
@@ -354,6 +509,8 @@ def test_a_hung_work_mount_is_taken_away_and_hurts_nobody(
     quick_agent.configure(with_layout(volume))
     quick_agent.start()
     until(lambda: work_mounts(quick_agent), 60, "the agent is at work")
+    # It is in the table some moments before mount(8) is done with it.
+    until(lambda: not quick_agent.machine.processes("mount"), 60, "it is mounted")
     (path,) = work_mounts(quick_agent)
     with faults.client_frozen(quick_agent.machine, path):
         (finding,) = await_layout(quick_agent, "failed", timeout=200)["findings"]
@@ -362,3 +519,17 @@ def test_a_hung_work_mount_is_taken_away_and_hurts_nobody(
         assert quick_agent.verdict() == "healthy"
         assert {entry.verdict for entry in quick_agent.entries("verdict")} == {"healthy"}
     let_go(held)
+
+
+def test_without_the_option_acl_directories_are_made_all_the_same(
+    work: Client, volume: Volume
+) -> None:
+    """Also below a directory with a default ACL that another mount gave it."""
+    bare = "/mnt/bare"
+    work.mount(f"node1:/{volume.name}", bare, [*TIMEOUTS[1:], uncached(volume)])
+    assert drive(work, "pass", json.dumps(LAYOUT))["failed"] == ""
+    inside: dict[str, Any] = {"directories": {"cache/plain": {}, "plain": {}}}
+    told = drive(work, "pass", json.dumps(inside), path=bare)
+    assert (told["made"], told["findings"], told["failed"]) == (["cache/plain", "plain"], [], "")
+    tree = drive(work, "tree")
+    assert [tree[path][:3] for path in ("cache/plain", "plain")] == [[0, 0, "0755"]] * 2

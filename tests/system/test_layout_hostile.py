@@ -1,6 +1,7 @@
 """The layout's worker among hostile users, on a local file system: nothing outside changes."""
 
 import asyncio
+import errno
 import multiprocessing
 import os
 import random
@@ -13,8 +14,10 @@ from typing import Any
 import pytest
 
 from agent.config.layout_schema import LayoutConfig
+from agent.layout import acl
 from agent.layout.apply import Outcome, Pass
-from agent.model import MountEntry
+from agent.layout.seen import OddNames
+from agent.model.mount import MountEntry
 from agent.system import mountinfo, mounttable
 from agent.system.children import Children
 from tests.system.layout_tree import (
@@ -23,6 +26,7 @@ from tests.system.layout_tree import (
     TOLD,
     USER,
     Ground,
+    Heard,
     Interrupt,
     bound,
     owner_and_mode,
@@ -73,6 +77,20 @@ def test_from_nothing_to_what_is_declared(ground: Ground) -> None:
     second = run_pass(ground.volume, settings)
     assert (second.made, second.mended, second.findings) == ([], [], [])
     assert snapshot(ground.volume) == before
+
+
+def test_what_is_made_inherits_no_acl(ground: Ground) -> None:
+    """Of a parent whose owner put somebody into its default ACL, or with one declared."""
+    run_pass(ground.volume, ground.settings)
+    handed_on = os.getxattr(ground.target, "system.posix_acl_default")
+    others = acl.encode(acl.default_acl([acl.Entry(acl.Tag.USER, USER, 7)], 0o2775))
+    os.setxattr(ground.parent, "system.posix_acl_default", others)
+    alone: dict[str, Any] = {"acl": []}
+    outcome = run_pass(ground.volume, wanted(checkpoints=alone, checkpoints__own=alone))
+    assert outcome.made == ["checkpoints/own"]
+    assert os.listxattr(ground.parent / "own") == []
+    assert owner_and_mode(ground.parent / "own") == (0, ML, 0o2775)
+    assert os.getxattr(ground.target, "system.posix_acl_default") == handed_on
 
 
 @pytest.mark.parametrize("repair", [False, True])
@@ -162,6 +180,27 @@ def test_a_mark_that_is_none(ground: Ground, content: bytes) -> None:
     assert owner_and_mode(ground.target) == (0, ML, 0o700)
 
 
+def test_what_a_mend_that_fails_half_way_had_before_is_told(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is changed by then, and nobody knows any more how it was."""
+    ground.parent.mkdir(mode=0o700)
+    os.chown(ground.parent, USER, USER)
+    heard = Heard()
+
+    def fails(*_: object) -> None:
+        raise OSError(errno.EIO, "broken")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "chmod", fails)
+        settings = {**wanted(checkpoints={}), "repair": True}
+        outcome = run_pass(ground.volume, settings, heard=heard)
+    assert owner_and_mode(ground.parent) == (0, ML, 0o700)
+    ((mend, known),) = heard.mends
+    assert (mend.seen.uid, mend.seen.gid, mend.seen.mode, known) == (USER, USER, 0o700, False)
+    assert outcome.findings == ["checkpoints: changing the mode of it failed: EIO"]
+
+
 def test_odd_names_with_escape_codes_are_listed_once(ground: Ground) -> None:
     settings = {**ground.settings, "run_names": "{user}_{project}_{timestamp}"}
     run_pass(ground.volume, settings)
@@ -176,15 +215,17 @@ def test_odd_names_with_escape_codes_are_listed_once(ground: Ground) -> None:
     assert run_pass(ground.volume, settings, first.names).findings == first.findings
 
 
-def by_a_worker(settings: dict[str, Any], entry: MountEntry) -> Outcome:
+def by_a_worker(
+    settings: dict[str, Any], entry: MountEntry, known: dict[str, OddNames] | None = None
+) -> Outcome:
     """The same on a mount by a real worker process."""
 
     async def body() -> Outcome:
         children = Children()
         try:
             layout = LayoutConfig.model_validate(settings)
-            work = Pass(layout, IDENTITIES, children, entry, lambda: True)
-            return await work.run({})
+            work = Pass(layout, IDENTITIES, children, entry, lambda: True, Heard())
+            return await work.run(known or {})
         finally:
             await children.close(60)
 
@@ -202,6 +243,22 @@ def test_by_a_process_of_its_own_many_at_once(ground: Ground) -> None:
     assert (len(first.made), first.findings, first.failed) == (451, [], "")
     assert owner_and_mode(top / "data/449") == (USER, ML, 0o2775)
     assert by_a_worker(many, entry_of(top)) == Outcome()
+
+
+def test_many_with_long_names_and_acls(ground: Ground) -> None:
+    """More in one request than the kernel holds of it, and names that take six bytes a letter."""
+    top = ground.volume.parent
+    deep = "/".join(["checkpoints", *(letter * 120 for letter in "äöüß")])
+    entries = [f"default:group:{20000 + number}:rwx" for number in range(150)]
+    many: dict[str, Any] = {f"{deep}/run{number:03}": {"acl": entries} for number in range(200)}
+    many |= {f"checkpoints/{number:05}": {} for number in range(1800)}
+    settings = {"directories": many, "run_names": "{user}-{timestamp}"}
+    first = by_a_worker(settings, entry_of(top))
+    assert (len(first.made), first.findings, first.failed) == (2005, [], "")
+    assert len(os.getxattr(top / deep / "run199", "system.posix_acl_default")) > 1200
+    second = by_a_worker(settings, entry_of(top), first.names)
+    assert (second.made, second.findings, second.failed) == ([], [], "")
+    assert len(second.names) == 2000
 
 
 def test_another_mount_in_the_place_is_not_touched(ground: Ground) -> None:

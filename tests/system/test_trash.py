@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from agent.cli import exits
-from tests.lab import subject
+from tests.lab import faults, subject
 from tests.lab.client import Client
-from tests.lab.shell import Done
+from tests.lab.shell import Done, until
 from tests.lab.volume import Volume
-from tests.system.agents import CONFIG, config
+from tests.system.agents import CONFIG, QuickAgent, config
 
 M = "/mnt/a"
 RETENTION = """\
@@ -45,7 +45,7 @@ def mounted(
     client.release()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 def test_what_is_tested_on_a_local_file_system(mounted: tuple[Client, Volume]) -> None:
     client, _ = mounted
@@ -55,6 +55,58 @@ def test_what_is_tested_on_a_local_file_system(mounted: tuple[Client, Volume]) -
     inside = ["env", "-C", str(subject.REPOSITORY), *argv]
     done = client.run(inside, check=False, timeout=1700)
     assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_the_agent_cleans_by_itself(standing: Volume, quick_agent: QuickAgent) -> None:
+    client = quick_agent.machine
+    keep = RETENTION.replace("      rules:", "      mode: enforce\n      every: 2s\n      rules:")
+    quick_agent.begin(config(standing.name))
+    client.run(["sh", "-c", RUN])
+    try:
+        quick_agent.configure(config(standing.name) + keep)
+        (moved,) = quick_agent.await_log("retention-moved", timeout=150)
+        assert "2 checkpoints" in moved.message
+        assert "runs/checkpoint-1 (" in moved.message
+        assert client.run(["ls", f"{M}/runs"]).stdout.split() == ["checkpoint-3"]
+        until(lambda: retention(quick_agent)["state"] == "done", 60, "the pass has ended")
+        found = retention(quick_agent)
+        assert (found["mode"], found["moved"]) == ("enforce", 2)
+        assert (found["trash"], found["problems"]) == (2, [])
+        restored = quick_agent.command("trash", "restore", "runs/checkpoint-2")
+        assert restored.returncode == exits.DONE, restored.stderr
+        ended = retention(quick_agent)["ended"]
+        until(lambda: retention(quick_agent)["ended"] > ended, 60, "another pass was made")
+        assert client.run(["ls", f"{M}/runs"]).stdout.split() == ["checkpoint-2", "checkpoint-3"]
+        quick_agent.configure(config(standing.name))
+        until(lambda: retention(quick_agent) == {}, 60, "it is not looked after any more")
+    finally:
+        client.run(["rm", "-rf", f"{M}/runs", f"{M}/.gluster-ml/trash", f"{M}/.gluster-ml/hosts"])
+
+
+def retention(agent: QuickAgent) -> dict[str, Any]:
+    found: dict[str, Any] = agent.status()["mounts"]["a"]["retention"]
+    return found
+
+
+def test_with_a_brick_of_a_distribute_volume_down_nothing_moves(
+    make_volume: Callable[..., Volume], client: Client
+) -> None:
+    volume = make_volume(bricks=3)
+    client.mount(f"node1:/{volume.name}", M)
+    client.write(CONFIG, config(volume.name) + RETENTION)
+    client.run(["sh", "-c", RUN])
+    assert program(client, "clean", "--yes").returncode == exits.DONE
+    client.run(["sleep", "1"])
+    for brick in volume.bricks:
+        with faults.bricks_killed(volume, [brick]):
+            done = program(client, "clean", "--yes")
+            assert done.returncode == exits.FAILED, done.stdout
+            assert f"{volume.name}-client-" in done.stderr, done.stderr
+        client.await_io(M)
+        assert len(client.run(["ls", f"{M}/runs"]).stdout.split()) == 3
+    assert program(client, "clean", "--yes").returncode == exits.DONE
+    assert client.run(["ls", f"{M}/runs"]).stdout.split() == ["checkpoint-3"]
+    client.release()
 
 
 def program(client: Client, *arguments: str, uid: int = 0) -> Done:

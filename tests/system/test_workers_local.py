@@ -13,11 +13,12 @@ from typing import TypeVar
 
 import pytest
 
-from agent.model import ClientState, Holder
+from agent.model.mount import ClientState, Holder
 from agent.protocol import ProbeReply, ProbeRequest, Step, decode_probe_reply, encode
-from agent.system import mountinfo, mounttable, proc
+from agent.system import mountinfo, mounttable, mountwatch, proc
 from agent.system.children import Children
 from agent.system.workers import Guard, GuardState, Holders, Workers
+from agent.worker import own, roundtrip
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -171,6 +172,29 @@ class TestProbe:
         step = failed(probe(volume))
         assert step == Step("check .gluster-ml (owner is uid 65534, not root)", errno.EPERM)
         assert list(base.iterdir()) == []
+
+    def test_what_a_squashed_root_makes_is_taken_away_again(
+        self, volume: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Or it would be in the way once root is root."""
+        mkdir = os.mkdir
+
+        def squashed(path: str, mode: int, *, dir_fd: int) -> None:
+            mkdir(path, mode, dir_fd=dir_fd)
+            os.chown(path, NOBODY, NOBODY, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "mkdir", squashed)
+        root = os.open(volume, os.O_RDONLY)
+        try:
+            found = roundtrip.write(root, "host")
+            with pytest.raises(own.RefusedError, match=r"make \.gluster-ml") as refused:
+                own.directory(root, "layout", make=True)
+        finally:
+            os.close(root)
+        why = "mkdir .gluster-ml (it became uid 65534's)"
+        assert found == {"name": why, "errno": errno.EACCES}
+        assert refused.value.errno == errno.EACCES
+        assert list(volume.iterdir()) == []
 
     def test_another_file_system_within_is_not_ours(self, volume: Path) -> None:
         base = volume / ".gluster-ml"
@@ -370,7 +394,7 @@ def test_a_mount_without_a_client_has_none(volume: Path) -> None:
 def test_the_mount_table_tells_of_changes(tmp_path: Path) -> None:
     async def body() -> None:
         changed = asyncio.Event()
-        watch = mounttable.MountWatch(changed.set)
+        watch = mountwatch.MountWatch(changed.set)
         try:
             for round_number in range(20):
                 changed.clear()

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from agent.errors import AgentError
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.protocol import ProbeRequest, decode_probe_reply, encode
 from agent.system import fuse, mountinfo, mounttable, proc
 from agent.system.children import Children

@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import ChildGone
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.protocol import ProbeRequest, decode_probe_reply, encode
 from agent.system import proc
 from agent.system.child import Child
@@ -103,6 +104,40 @@ def test_a_descriptor_open_to_inheritance_does_not_reach_the_child(tmp_path: Pat
     with (tmp_path / "file").open("w") as file:
         os.set_inheritable(file.fileno(), True)
         run(body)
+
+
+def test_a_long_request_is_handed_over_as_it_is_read() -> None:
+    """The kernel holds some 200 KB at once."""
+
+    async def body(children: Children) -> None:
+        more: dict[str, object] = {
+            "do": "look",
+            "directories": [],
+            "names": [],
+            "more": "x" * 900_000,
+        }
+        asked = {"path": "/nowhere", "device": [0, 0], **more}
+        answer = await children.run_once("layout", "a", asked, PATIENCE)
+        assert answer.done
+        assert [row["errno"] for row in answer.rows] == [errno.ENOENT]
+
+    run(body)
+
+
+def test_who_does_not_read_a_long_request_is_given_up() -> None:
+    async def body(children: Children) -> None:
+        child = children.spawn("layout", "a")
+        await stopped(child)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(child.deliver(b"x" * 900_000), 0.2)
+        handing_over = asyncio.ensure_future(child.deliver(b"x" * 900_000))
+        await asyncio.sleep(0)
+        child.abandon()
+        with pytest.raises(ChildGone, match=r"was given up|takes no request"):
+            await handing_over
+        await child.exited
+
+    run(body)
 
 
 def test_one_of_a_kind_a_mount_until_it_was_reaped() -> None:

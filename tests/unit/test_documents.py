@@ -9,8 +9,8 @@ import pytest
 from agent.cli.arguments import parser
 from agent.config.load import load
 from agent.events import Event
-from agent.health import statusfile
-from agent.model import Verdict
+from agent.health.schema import to_dict
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import HUNG, IDENTITIES, agent_status
 
 REPOSITORY = Path(__file__).parents[2]
@@ -134,7 +134,7 @@ def test_the_table_of_events_is_that_of_the_code() -> None:
 
 def test_every_key_of_the_status_is_explained() -> None:
     told = set(re.findall(r"`([a-z_.]+)`", text("docs/status.md")))
-    shown = statusfile.to_dict(agent_status(HUNG, identities=IDENTITIES))
+    shown = to_dict(agent_status(HUNG, identities=IDENTITIES))
     config, mounts, identities = shown.pop("config"), shown.pop("mounts"), shown["identities"]
     assert isinstance(config, dict)
     assert isinstance(mounts, dict)

@@ -11,7 +11,7 @@ from schema_keys import keys
 from agent import __version__
 from agent.cli import exits
 from agent.config.options_table import IGNORED, KNOWN, REFUSED, WARNINGS
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 from tests.unit.conftest import DATE
 from tests.unit.test_documents import commands
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system.mountinfo import Source, layers_at, parse, parse_source
 
 ROOT = b"27 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.system import proc
 from agent.system.proc import ProcessWatch, parse_stat
 
@@ -23,7 +23,7 @@ def sleeper() -> "subprocess.Popen[bytes]":
 def test_a_name_of_parentheses_and_blanks() -> None:
     found = parse_stat(stat_line(12, b"a) R 9 (b"))
     assert found is not None
-    assert (found.pid, found.comm, found.state, found.ppid) == (12, "a) R 9 (b", "S", 1)
+    assert (found.pid, found.comm, found.state) == (12, "a) R 9 (b", "S")
     assert found.process == ProcessId(12, 123)
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import Obstacle, ObstacleKind
+from agent.model.mount import Obstacle, ObstacleKind
 from agent.mounts import servers
 from agent.system.net import Contact, Outcome
 

@@ -20,6 +20,8 @@ BEST = "best_k_models.yaml"
 _OWN_KEY = b"pytorch-lightning_version"
 """The third key of every checkpoint, before any weights."""
 _FIRST_BYTES = 4096
+_TOLD = 20
+"""Checkpoints that are gone and told one by one."""
 _EXTENSION = ".ckpt"
 _VERSION = re.compile(r"-v(?P<version>[0-9]{1,9})\Z")
 _HPC = re.compile("hpc_ckpt_(?P<number>[0-9]{1,18})")
@@ -75,9 +77,12 @@ class Lightning:
         known = {named.name for named in names}
         recorded = [last_part(path) for path in listed or {}]
         best = {name: BEST for name in recorded if name in known}
-        gone = tuple(f"{shown(name)} of {BEST} is gone" for name in recorded if name not in known)
+        lost = [name for name in recorded if name not in known]
+        gone = [f"{shown(name)} of {BEST} is gone" for name in lost[:_TOLD]]
+        if len(lost) > _TOLD:
+            gone.append(f"{len(lost) - _TOLD} more of {BEST} are gone")
         kept = {name: why for name, why in pointed.items() if name in known}
-        return Records(pointed=best | kept, best=best if listed else None, findings=gone)
+        return Records(pointed=best | kept, best=best if listed else None, findings=tuple(gone))
 
 
 FAMILY = Lightning()

@@ -1,14 +1,15 @@
 """Checkpoints of Megatron-LM.
 
 Source: megatron/training/checkpointing.py (get_checkpoint_name, save_checkpoint, read_metadata),
-megatron/core/dist_checkpointing (`metadata.json`, `common.pt`, `*.distcp` and `.metadata`).
+megatron/core/dist_checkpointing/serialization.py (save: `common.pt`, then `*.distcp`, `.metadata`,
+`metadata.json`; without the last it loads nothing).
 """
 
 import re
 from collections.abc import Mapping, Sequence
 
 from agent.retention.facts import Evidence, Named, Records
-from agent.retention.formats.numbered import by_tracker, has_file, look, numbered
+from agent.retention.formats.numbered import by_tracker, has_file, look, numbered, says
 from agent.retention.formats.text import word
 from agent.retention.view import DIRECTORY, FILE, Entry, UnreadableError, View
 
@@ -18,6 +19,7 @@ RELEASE = "release"
 _ITERATION = re.compile("iter_(?:[0-9]{7}|[1-9][0-9]{7,17})")
 _RANK = re.compile("mp_rank_[0-9]{2,}(?:_[0-9]{3,}){0,2}")
 _SHARD = re.compile(r".+\.distcp")
+_COMMON, _CONFIG = "common.pt", "metadata.json"
 
 
 class Megatron:
@@ -65,12 +67,15 @@ def iteration_name(number: int) -> str:
 def iteration_evidence(directory: View) -> Evidence:
     """Of `iter_<7 digits>`. Raises UnreadableError where it can't be listed."""
     entries = directory.entries()
-    if has_file(entries, _SHARD):
-        # PyTorch's distributed checkpoint writes its metadata once all shards are written.
-        if ".metadata" in entries:
-            return Evidence(genuine=True, complete=True)
-        return Evidence(genuine=True, complete=False, why=".metadata is missing")
-    if _has_rank(directory, entries) or _is_file(entries, "common.pt"):
+    sharded, common = has_file(entries, _SHARD), _is_file(entries, _COMMON)
+    if sharded or common:
+        # PyTorch's own metadata come once all shards are written, then Megatron Core's.
+        return says(
+            "",
+            ".metadata is missing" if sharded and ".metadata" not in entries else "",
+            f"{_CONFIG} is missing" if common and _CONFIG not in entries else "",
+        )
+    if _has_rank(directory, entries):
         return Evidence(genuine=True, complete=True)
     return Evidence(genuine=False, complete=False, why="no file of a rank is in it")
 

@@ -1,7 +1,8 @@
 """Checkpoints of Orbax.
 
 Source: orbax/checkpoint/_src/path/step.py (_StandardNameFormat), atomicity.py, atomicity_types.py
-(TMP_DIR_SUFFIX, COMMIT_SUCCESS_FILE), ../metadata/checkpoint.py (_CHECKPOINT_METADATA).
+(TMP_DIR_SUFFIX, COMMIT_SUCCESS_FILE), ../metadata/checkpoint.py (_CHECKPOINT_METADATA);
+orbax/checkpoint/checkpoint_manager.py (METRIC_ITEM_NAME: metrics are an item, in JSON).
 A save begins with the metadata and ends with the time of its commit in them; then comes the commit
 file, where it is written, or the rename to the final name.
 """
@@ -16,6 +17,8 @@ from agent.retention.view import DIRECTORY, Entry, UnreadableError, View
 
 METADATA = "_CHECKPOINT_METADATA"
 COMMITTED = "commit_success.txt"
+METRICS = "metrics"
+"""An item, and the file in it. The key of that name in the metadata is there too, mostly empty."""
 _STAGING = ".orbax-checkpoint-tmp"
 _NAME = re.compile("(?:(?P<stem>.+)_)?(?P<step>[0-9]{1,18})", re.DOTALL)
 
@@ -38,11 +41,11 @@ class Orbax:
         return _STAGING in entry.name
 
     def evidence(self, run: View, named: Named) -> Evidence:
-        """Its metadata, and in them when it was committed."""
+        """Its metadata, when in them it was committed, and whether its metrics can be read."""
         return look(run, named, _evidence)
 
     def records(self, run: View, names: Sequence[Named]) -> Records:
-        """The metrics in the metadata of each checkpoint; which one is best it does not record."""
+        """The metrics of each checkpoint; which one is best it does not record."""
         metrics = {named.order: values for named in names if (values := _metrics(run, named))}
         return Records(metrics=metrics)
 
@@ -59,6 +62,11 @@ def _evidence(checkpoint: View) -> Evidence:
     if said is None:
         # Most directories with a number for a name are parts of data sets: they are not listed.
         return says(f"{METADATA} is missing", "was never committed")
+    try:
+        _item(checkpoint)
+    except UnreadableError as error:
+        why = f"its {METRICS} can't be read: {error}"
+        return Evidence(genuine=True, complete=False, why=why, broken=True)
     entries = checkpoint.entries()
     committed = COMMITTED in entries or bool(finite(said.get("commit_timestamp_nsecs")))
     writing = next((name for name in entries if _STAGING in name), "")
@@ -73,7 +81,15 @@ def _metrics(run: View, named: Named) -> Mapping[str, float]:
     """What a checkpoint says of itself. One that can't be read is incomplete by its evidence."""
     try:
         checkpoint = run.below(named.name)
-        said = None if checkpoint is None else json_object(checkpoint, METADATA)
+        if checkpoint is None:
+            return {}
+        said = json_object(checkpoint, METADATA) or {}
+        return finite_numbers(said.get(METRICS)) | finite_numbers(_item(checkpoint))
     except UnreadableError:
         return {}
-    return finite_numbers((said or {}).get("metrics"))
+
+
+def _item(checkpoint: View) -> Mapping[str, object] | None:
+    """Raises UnreadableError."""
+    item = checkpoint.below(METRICS)
+    return None if item is None else json_object(item, METRICS)

@@ -9,8 +9,14 @@ from agent.retention.view import DIRECTORY, FILE, Entry, UnreadableError, View
 
 DEPTH = 4
 """Of directories in a checkpoint: frameworks nest ranks, roles and items no deeper."""
-_ARCHIVES = (".ckpt", ".pt", ".pth", ".bin")
-_NEVER_EMPTY = (*_ARCHIVES, ".safetensors", ".distcp", ".json", ".pkl", ".npz", ".metadata")
+_ARCHIVES = (".ckpt", ".pt", ".pth", ".bin", ".distcp")
+"""The last is, as a rule, one after the other (torch/distributed/checkpoint/filesystem.py)."""
+_NEVER_EMPTY = (*_ARCHIVES, ".safetensors", ".json", "_METADATA", ".pkl", ".npz", ".metadata")
+_JSON = (".json", "_METADATA")
+"""The last are Orbax's."""
+_CLOSING = {b"{": b"}", b"[": b"]"}
+_END = 64
+"""Bytes in which a JSON text's last bracket lies: at most white space follows."""
 
 
 def unsound(view: View, entry: Entry, depth: int = DEPTH) -> str:
@@ -38,8 +44,12 @@ def _unsound(view: View, entry: Entry, depth: int) -> str:
 def _torn(view: View, name: str) -> str:
     if not name.endswith(_NEVER_EMPTY):
         return ""
-    if view.head(name, 1) == b"":
+    first = view.head(name, 1)
+    if first == b"":
         return "is empty"
+    if name.endswith(_JSON) and first in _CLOSING:
+        end = (view.tail(name, _END) or b"").rstrip()
+        return "" if end.endswith(_CLOSING[first]) else "is torn"
     if name.endswith(".safetensors"):
         return safetensors.torn(view, name, safetensors.header(view, name))
     if name.endswith(_ARCHIVES) and not archive.is_other(view, name):

@@ -16,6 +16,8 @@ WORD = 4096
 """Bytes: no pointer to a checkpoint is longer."""
 PARTS = 4_000_000
 """Of one JSON text: objects, arrays, commas. Small ones take fifty times their text in memory."""
+LINES = 1_000_000
+"""Of one log: each costs a microsecond even where nothing is in it."""
 _DIGITS = re.compile("[0-9]{1,18}")
 _JSON_SPACE = b" \t\r\n"
 
@@ -102,6 +104,8 @@ def json_lines(view: View, name: str) -> Iterator[Mapping[str, Any]]:
     Raises UnreadableError where the file as a whole can't be read.
     """
     raw = view.read(name) or b""
+    if raw.count(b"\n") > LINES:
+        raise UnreadableError(f"has more than {LINES} lines")
     start = 0
     while start < len(raw):
         end = raw.find(b"\n", start)

@@ -142,6 +142,16 @@ def test_list_of_any_directory(tmp_path: Path, call: Call) -> None:
     assert call("checkpoints", "list", tmp_path / "empty")[1] == "no checkpoints are there\n"
 
 
+def test_latest_passes_over_half_a_state_beside_a_whole_model(tmp_path: Path, call: Call) -> None:
+    half = {"train_state.json": b'{"current_epoch": 2, "current_step": 20}'}
+    tree = {f"cat-00000{n}.safetensors": kohya_model() for n in (1, 2)}
+    run = grow(tmp_path / "run", {**tree, "cat-000001-state": kohya_state()})
+    grow(run / "cat-000002-state", half)
+    code, out, err = call("checkpoints", "latest", run / "cat")
+    assert (code, out) == (0, f"{run}/cat-000002.safetensors\n")
+    assert "passed over cat-000002-state" in err
+
+
 def test_latest_passes_over_what_is_not_whole(tmp_path: Path, call: Call) -> None:
     run = grow(tmp_path / "run", hf(9, 10, 11, 100))
     assert call("checkpoints", "latest", run)[:2] == (0, f"{run}/checkpoint-100\n")
@@ -241,3 +251,16 @@ def test_what_cannot_be_pinned(tmp_path: Path, call: Call) -> None:
     (run / "checkpoint-1/.keep").symlink_to(outside / "new")
     assert call("checkpoints", "pin", run / "checkpoint-1")[0] == 0
     assert sorted(os.listdir(outside)) == ["file"]
+
+
+def test_a_working_directory_that_is_gone_is_no_hindrance(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = grow(tmp_path / "volume", {"runs": hf(1, 2)})
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    code, out, err = call("plan", "--mount", "share", "--root", root)
+    assert (code, err) == (0, "")
+    assert "skipped: none/*: " in out

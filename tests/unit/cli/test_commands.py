@@ -14,10 +14,12 @@ import pytest
 import agent
 from agent.cli import pause
 from agent.cli.main import main
+from agent.files import file_state
 from agent.health import pausefile, statusfile
-from agent.model import AgentStatus, ConfigState, ProcessId, Verdict
-from agent.system.files import file_state
-from tests.unit.health.samples import HEALTHY, HUNG, agent_status, config
+from agent.model.mount import ProcessId
+from agent.model.status import AgentStatus, ConfigState
+from agent.model.verdict import Verdict
+from tests.unit.health.samples import HEALTHY, HUNG, IDENTITIES, agent_status, config
 
 CONFIG = """\
 mounts:
@@ -100,6 +102,15 @@ def test_status_exits_as_monitoring_counts(
     assert (found, err) == (code, "")
     assert out.startswith(f"gpu-17: {word}: ")
     assert host.call("status", "datasets")[0] == 0
+
+
+def test_status_of_one_mount_is_about_that_one(host: Host) -> None:
+    host.say(HEALTHY, HUNG, identities=IDENTITIES)
+    _, out, _ = host.call("status", "datasets")
+    assert out.splitlines()[0] == "gpu-17: OK: 1 mount healthy"
+    assert "model-share" not in out
+    assert "users and groups" not in out
+    assert "users and groups" in host.call("status")[1]
 
 
 def test_status_as_json_is_the_file(host: Host) -> None:

@@ -129,7 +129,7 @@ def test_last_good_replaces_damage_links_and_leftovers(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.mkdir()
     Path(lastgood.path_in(str(state))).symlink_to(victim)
-    Path(f"{lastgood.path_in(str(state))}.{os.getpid()}.tmp").symlink_to(victim)
+    Path(f"{state}/.last-good.yaml.{os.getpid()}").symlink_to(victim)
     lastgood.save(str(state), GOOD)
     assert victim.read_text() == "keep"
     assert lastgood.restore(str(state), mount_table=()).config.mounts == {}

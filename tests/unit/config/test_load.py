@@ -191,10 +191,6 @@ BROKEN = [
     ("mounts: {m: }", "1:12: mounts.m: is empty; fill it in, or remove it"),
     ("mounts: {}\nhealth: {log_level: loud}", "2:21: health.log_level: must be debug, info,"),
     ("mounts: {}\nhealth: {metrics: {}}", "2:10: health.metrics: is not supported by this version"),
-    (
-        mount("retention: {mode: report}"),
-        "6:5: mounts.m.retention: is not supported by this version (0.1.0); remove it",
-    ),
     (mount("port: 0"), "6:11: mounts.m.port: must be at least 1"),
     (mount("port: 65536"), "6:11: mounts.m.port: must be at most 65535"),
     (mount("port: '24007'"), "6:11: mounts.m.port: must be a whole number, without quotes"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent.config import places
 from agent.config.places import PathFacts
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 
 SYSTEM = ["/", "/usr", "/tmp", "/home", "/etc", "/var", "/mnt", "/srv", "/opt", "/root", "/run"]
 ROOT_DIR = PathFacts(stat.S_IFDIR | 0o755, 0, 0)

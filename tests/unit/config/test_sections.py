@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.config import accounts, acl, inner_paths, later
+from agent.config import accounts, acl, inner_paths
 from agent.config.acl import AclEntry
 from agent.config.diff import Part, diff
 from agent.config.environment_schema import variable
@@ -46,16 +46,17 @@ identities:
 """
 
 
-@pytest.fixture(autouse=True)
-def _all_sections(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if all were wired in."""
-    monkeypatch.setattr(later, "LATER", ())
-
-
 def lines(text: str) -> list[str]:
     with pytest.raises(ConfigInvalid) as caught:
         load(text, "agent.yaml")
     return list(caught.value.lines)
+
+
+def check_refusal(text: str, place: str, said: str) -> None:
+    """The one thing wrong with the text: where it stands, and words of what is said of it."""
+    (found,) = lines(text)
+    assert found.startswith(f"agent.yaml:{place}")
+    assert said in found
 
 
 def with_layout(layout: str, options: str = "{acl: true}", identities: str = "{}") -> str:
@@ -165,9 +166,8 @@ DIRECTORIES = [
 
 @pytest.mark.parametrize(("path", "said"), DIRECTORIES, ids=range(len(DIRECTORIES)))
 def test_directories(path: str, said: str) -> None:
-    (found,) = lines(with_layout(f"\n      directories:\n        ? {path}\n        : {{}}\n"))
-    assert found.startswith("agent.yaml:9:11: mounts.m.layout.directories.")
-    assert said in found
+    text = with_layout(f"\n      directories:\n        ? {path}\n        : {{}}\n")
+    check_refusal(text, "9:11: mounts.m.layout.directories.", said)
 
 
 LAYOUTS = [
@@ -234,9 +234,7 @@ LAYOUTS = [
 
 @pytest.mark.parametrize(("layout", "place", "said"), LAYOUTS, ids=range(len(LAYOUTS)))
 def test_layouts(layout: str, place: str, said: str) -> None:
-    (found,) = lines(with_layout(layout))
-    assert found.startswith(f"agent.yaml:{place}")
-    assert said in found
+    check_refusal(with_layout(layout), place, said)
 
 
 def test_an_acl_needs_the_mount_option() -> None:
@@ -365,9 +363,7 @@ IDENTITIES = [
 
 @pytest.mark.parametrize(("identities", "place", "said"), IDENTITIES, ids=range(len(IDENTITIES)))
 def test_identities(identities: str, place: str, said: str) -> None:
-    (found,) = lines(with_identities(identities))
-    assert found.startswith(f"agent.yaml:{place}")
-    assert said in found
+    check_refusal(with_identities(identities), place, said)
 
 
 def test_a_user_and_a_group_may_have_one_number_and_one_name() -> None:
@@ -408,9 +404,7 @@ ENVIRONMENTS = [
     ("environment", "place", "said"), ENVIRONMENTS, ids=range(len(ENVIRONMENTS))
 )
 def test_environments(environment: str, place: str, said: str) -> None:
-    (found,) = lines(with_environment(environment))
-    assert found.startswith(f"agent.yaml:{place}: mounts.m.environment")
-    assert said in found
+    check_refusal(with_environment(environment), f"{place}: mounts.m.environment", said)
 
 
 def test_environments_that_are_taken() -> None:

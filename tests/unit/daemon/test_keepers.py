@@ -11,7 +11,8 @@ from agent.config.schema import Config, MountConfig
 from agent.daemon.keepers import Keepers, Moves
 from agent.daemon.whoami import write_name
 from agent.events import Event
-from agent.model import Client, ClientState, ProcessId, Verdict
+from agent.model.mount import Client, ClientState, ProcessId
+from agent.model.verdict import Verdict
 from tests.unit.mounts.world import FINE, OURS, PATH, World, config, until
 
 NOBODY: frozenset[str] = frozenset()

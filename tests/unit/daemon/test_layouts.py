@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,17 +11,18 @@ import pytest
 
 from agent.config.schema import Config, MountConfig
 from agent.daemon import layoutkeeper
-from agent.errors import MountFailed
+from agent.errors import ChildGone, MountFailed
 from agent.events import Event
-from agent.model import LayoutState, LayoutStatus, MountEntry, Verdict
-from agent.system.children import Answer
+from agent.model.mount import MountEntry
+from agent.model.status import LayoutState, LayoutStatus
+from agent.model.verdict import Verdict
 from agent.system.workmount import WorkMounts
 from tests.unit.health.samples import HEALTHY
 from tests.unit.mounts.world import OURS, PATH, World, config, until
 
 LAYOUT: dict[str, Any] = {"directories": {"cache": {}, "cache/hub": {}}}
 ENTRY = MountEntry(9, 1, 0, 77, "/", "/run/work", "rw", "fuse.glusterfs", "node1:/vol", "")
-Rows = Callable[[dict[str, Any]], list[dict[str, Any]]]
+Rows = Callable[[dict[str, Any]], Iterable[dict[str, Any]]]
 
 
 def seen(path: str, **other: Any) -> dict[str, Any]:
@@ -65,14 +66,18 @@ class Played:
             raise MountFailed("no way")
         yield ENTRY
 
-    async def run_once(self, kind: str, mount: str, request: Any, deadline: float) -> Answer:
+    async def stream(
+        self, kind: str, mount: str, request: Any, patience: float
+    ) -> AsyncGenerator[dict[str, Any], None]:
         if request["do"] == "turn":
             self.word = request["take"] or self.word
             self.taken += bool(request["take"])
-            return Answer(({"row": "turn", **self.word},), done=True)
+            yield {"row": "turn", **self.word}
+            return
         assert (kind, mount, request["device"]) == ("layout", ENTRY.path, [0, 77])
         self.asked.append(request["do"])
-        return Answer(tuple(self.answers(request)), done=True)
+        for row in self.answers(request):
+            yield row
 
     def state(self) -> LayoutState | None:
         status = self.told.get("a")
@@ -97,6 +102,13 @@ def play(tmp_path: Path, body: Callable[[Played], Awaitable[None]]) -> None:
             await played.layouts.close()
 
     asyncio.run(run())
+
+
+async def looked_after(played: Played) -> None:
+    """Once a first pass over a healthy mount's layout has found all as declared."""
+    played.judge(Verdict.HEALTHY)
+    played.apply(with_layout())
+    await until(lambda: played.state() is LayoutState.APPLIED, "all is as declared")
 
 
 def with_layout(**keys: Any) -> Config:
@@ -159,9 +171,7 @@ def test_what_is_made_and_found_is_told_once(tmp_path: Path) -> None:
 
 def test_a_change_of_something_else_does_not_disturb(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "it is looked after")
+        await looked_after(played)
         other = config(path="/mnt/b")
         played.apply(Config(mounts={**with_layout().mounts, "b": other}))
         await asyncio.sleep(0.05)
@@ -205,9 +215,7 @@ def test_a_lock_that_another_host_has_is_waited_for(
             return [seen(each["path"], **missing) for each in request["directories"]]
 
         played.answers = answers
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "the other host did it")
+        await looked_after(played)
         assert played.asked == ["look", "act", "look", "act", "look"]
         assert len(played.mounts) == 1
         assert played.messages(Event.LAYOUT_FINDING) == []
@@ -231,15 +239,14 @@ def test_a_verdict_that_turns_bad_stops_it(tmp_path: Path) -> None:
     play(tmp_path, body)
 
 
-def routine(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(name="often")
+def _often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A routine pass is due every moment."""
     monkeypatch.setattr(layoutkeeper, "EVERY", 0.05)
 
 
-def test_a_routine_pass_is_made_and_word_of_it_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routine(monkeypatch)
-
+@pytest.mark.usefixtures("often")
+def test_a_routine_pass_is_made_and_word_of_it_left(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
         played.judge(Verdict.HEALTHY)
@@ -250,16 +257,11 @@ def test_a_routine_pass_is_made_and_word_of_it_left(
     play(tmp_path, body)
 
 
-def test_a_routine_pass_is_left_to_the_host_that_made_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routine(monkeypatch)
-
+@pytest.mark.usefixtures("often")
+def test_a_routine_pass_is_left_to_the_host_that_made_it(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "the first pass is ours")
+        await looked_after(played)
         passes = len(played.asked)
         for number in range(8):
             await asyncio.sleep(0.03)
@@ -270,20 +272,65 @@ def test_a_routine_pass_is_left_to_the_host_that_made_it(
     play(tmp_path, body)
 
 
-def test_a_host_with_another_layout_is_told_of_and_not_fought(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    routine(monkeypatch)
-
+@pytest.mark.usefixtures("often")
+def test_a_host_with_another_layout_is_told_of_and_not_fought(tmp_path: Path) -> None:
     async def body(played: Played) -> None:
         played.world.layers.append(OURS)
-        played.judge(Verdict.HEALTHY)
-        played.apply(with_layout())
-        await until(lambda: played.state() is LayoutState.APPLIED, "the first pass is ours")
+        await looked_after(played)
         played.word = {"turn": "theirs", "layout": "another"}
         await until(lambda: played.state() is LayoutState.FINDINGS, "it is told")
         (finding,) = played.messages(Event.LAYOUT_FINDING)
         assert finding.startswith(f"{PATH}: another host keeps another layout")
         await until(lambda: played.state() is LayoutState.APPLIED, "theirs came no more")
+
+    play(tmp_path, body)
+
+
+def many(count: int) -> Config:
+    layout = {"repair": True, "directories": {f"d{number}": {} for number in range(count)}}
+    return Config(mounts={"a": config(layout=layout)})
+
+
+def test_what_was_mended_is_told_though_the_worker_dies_over_it(tmp_path: Path) -> None:
+    """Its old owner and mode are nowhere else. Not of what the worker had not come to."""
+
+    async def body(played: Played) -> None:
+        def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+            if request["do"] == "look":
+                yield from (seen(each["path"], uid=1001, mode=0o700) for each in all_of(request))
+                return
+            yield done("d0")
+            yield done("d1")
+            raise ChildGone("it was killed")
+
+        played.answers = answers
+        played.judge(Verdict.HEALTHY)
+        played.apply(many(4))
+        await until(lambda: played.state() is LayoutState.FAILED, "it failed")
+        told = played.messages(Event.LAYOUT_MENDED)
+        assert [text.split(" (")[0] for text in told] == [f"{PATH}: mend d{n}" for n in range(3)]
+        assert all("owner 1001, declared root; mode 0700, declared 0755" in text for text in told)
+        unknown = "; whether it came to its end is not known"
+        assert [text.endswith(unknown) for text in told] == [False, False, True]
+
+    play(tmp_path, body)
+
+
+def all_of(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*request["directories"], *request.get("actions", [])]
+
+
+def test_more_findings_than_are_told_are_counted(tmp_path: Path) -> None:
+    async def body(played: Played) -> None:
+        played.answers = lambda request: [
+            seen(each["path"], kind="other", detail="a file") for each in all_of(request)
+        ]
+        played.judge(Verdict.HEALTHY)
+        played.apply(many(250))
+        await until(lambda: played.state() is LayoutState.FINDINGS, "it is looked after")
+        status = played.told["a"]
+        assert status is not None
+        assert len(status.findings) == layoutkeeper.MOST + 1
+        assert status.findings[-1] == "and 150 more that are not told one by one"
 
     play(tmp_path, body)

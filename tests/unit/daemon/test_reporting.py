@@ -10,7 +10,8 @@ from agent.daemon.reporting import Reporting
 from agent.health import statusfile
 from agent.health.journal import Journal
 from agent.health.notify import Notify
-from agent.model import ConfigState, ConfigStatus, Verdict
+from agent.model.status import ConfigState, ConfigStatus
+from agent.model.verdict import Verdict
 from tests.unit.daemon.test_keepers import named
 from tests.unit.health.samples import HEALTHY, NOW, own_process
 from tests.unit.mounts.world import config

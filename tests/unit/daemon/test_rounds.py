@@ -11,7 +11,8 @@ from agent.daemon.permount import PerMount
 from agent.daemon.rounds import Rhythm, Rounds
 from agent.errors import AgentError
 from agent.events import Event
-from agent.model import MountStatus, Verdict
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import HEALTHY
 from tests.unit.mounts.world import World, until
 

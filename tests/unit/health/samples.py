@@ -3,22 +3,19 @@
 import os
 from pathlib import Path
 
-from agent.health.text import parse_iso
-from agent.model import (
+from agent.codec import parse_iso
+from agent.model.mount import Brick, Holder, ProcessId, Space
+from agent.model.status import (
     AgentStatus,
-    Brick,
     ConfigState,
     ConfigStatus,
-    Holder,
     IdentitiesState,
     IdentitiesStatus,
     LayoutState,
     LayoutStatus,
     MountStatus,
-    ProcessId,
-    Space,
-    Verdict,
 )
+from agent.model.verdict import Verdict
 
 NOW = parse_iso("2026-11-30T14:05:00Z")
 
@@ -53,6 +50,7 @@ HUNG = MountStatus(
     client=ProcessId(4711, 12345),
     adopted=True,
     bricks=BRICKS,
+    whole=True,
     space=Space(total=3 << 40, free=1 << 40),
     findings=("root is squashed: the write probe is refused",),
     pending="entry-timeout changes from 1 to 120",

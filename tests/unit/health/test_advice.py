@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent.health.advice import Situation, advise
-from agent.model import Obstacle, ObstacleKind, ProcessId, Verdict
+from agent.model.mount import Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import BRICKS
 
 BASE = Situation(
@@ -13,6 +14,7 @@ BASE = Situation(
     path="/mnt/model-share",
     volume="model-store/sub",
     verdict=Verdict.HEALTHY,
+    port=24007,
     client=ProcessId(4711, 1),
     client_log="/var/log/gluster-ml/share.log",
 )

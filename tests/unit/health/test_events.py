@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import Event, Priority, priority_of
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 CATALOG = Path(__file__).parents[3] / "systemd" / "gluster-ml-agent.catalog"
 

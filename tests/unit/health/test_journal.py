@@ -14,7 +14,7 @@ import structlog
 from agent.events import Event, Priority
 from agent.health.journal import MAX_BACKLOG, Journal, default_output
 from agent.health.output import Entry, JournaldOutput, StderrOutput
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 
 
 def parse_native(data: bytes) -> list[tuple[str, str]]:

@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.health.report import exit_code, status_sentence, status_text
-from agent.model import ConfigState, Holder, LayoutState, LayoutStatus, Verdict
+from agent.model.mount import Holder
+from agent.model.status import ConfigState, LayoutState, LayoutStatus
+from agent.model.verdict import Verdict
 from tests.unit.health.samples import HEALTHY, HUNG, NOW, agent_status, config
 
 GOLDEN = """\
@@ -56,12 +58,6 @@ def test_the_layout_in_words(layout: LayoutStatus, words: str) -> None:
     text = status_text(agent_status(replace(HEALTHY, layout=layout)), NOW, zone=UTC)
     assert f"  layout   {words}\n" in text
     assert exit_code(agent_status(replace(HEALTHY, layout=layout))) == 0
-
-
-def test_one_mount_only() -> None:
-    text = status_text(agent_status(HUNG, HEALTHY), NOW, only="datasets", zone=UTC)
-    assert text.splitlines()[0] == "gpu-17: OK: 1 mount healthy"
-    assert "model-share" not in text
 
 
 def test_colours_only_where_asked_for() -> None:
@@ -115,7 +111,6 @@ def test_lines_are_80_columns(words: list[str]) -> None:
 def test_exit_code_is_that_of_the_worst(verdict: Verdict) -> None:
     status = agent_status(HEALTHY, replace(HUNG, verdict=verdict))
     assert exit_code(status) == verdict.exit_code
-    assert exit_code(status, "datasets") == 0
 
 
 def test_no_mounts() -> None:
@@ -128,7 +123,7 @@ def test_no_mounts() -> None:
 
 def test_a_mount_without_a_verdict_is_not_taken_for_well() -> None:
     first = agent_status(unjudged=("model-share",))
-    assert exit_code(first) == exit_code(first, "model-share") == 3
+    assert exit_code(first) == 3
     assert status_text(first, NOW) == "gpu-17: UNKNOWN: no verdict yet on model-share\n"
     sentence = status_sentence((), config(), NOW, unjudged=("model-share",))
     assert sentence == "no verdict yet on model-share"
@@ -136,7 +131,7 @@ def test_a_mount_without_a_verdict_is_not_taken_for_well() -> None:
 
 def test_a_mount_without_a_verdict_beside_others() -> None:
     well = agent_status(HEALTHY, unjudged=("model-share",))
-    assert (exit_code(well), exit_code(well, "datasets")) == (3, 0)
+    assert exit_code(well) == 3
     headline = status_text(well, NOW).splitlines()[0]
     assert headline == "gpu-17: UNKNOWN: 1 mount healthy, no verdict yet on model-share"
     assert exit_code(agent_status(HUNG, unjudged=("datasets",))) == 2

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from agent.errors import AgentError
 from agent.health import statusfile
-from agent.health.decode import from_dict
-from agent.model import (
+from agent.health.schema import from_dict, to_dict
+from agent.model.mount import ProcessId
+from agent.model.status import (
     AgentStatus,
     ConfigState,
     IdentitiesState,
     IdentitiesStatus,
     MountStatus,
-    ProcessId,
     RemapState,
     RemapStatus,
 )
@@ -36,7 +36,7 @@ JSON = st.recursive(
 
 def test_names_of_the_contract() -> None:
     rejected = config(ConfigState.REJECTED, "agent.yaml:1:1: bad")
-    made: dict[str, Any] = statusfile.to_dict(agent_status(HUNG, config=rejected))
+    made: dict[str, Any] = to_dict(agent_status(HUNG, config=rejected))
     assert {"schema", "host", "time", "version", "config", "mounts", "identities"} <= set(made)
     assert made["schema"] == 1
     assert made["time"] == "2026-11-30T14:05:00Z"
@@ -130,7 +130,7 @@ def _places(value: object, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return inner
 
 
-GOOD: dict[str, Any] = json.loads(json.dumps(statusfile.to_dict(agent_status(HUNG))))
+GOOD: dict[str, Any] = json.loads(json.dumps(to_dict(agent_status(HUNG))))
 
 
 @given(st.sampled_from(_places(GOOD)), JSON)
@@ -189,5 +189,5 @@ def test_twenty_large_mounts_fit_well() -> None:
         replace(HUNG, name=f"m{n}", holders=HUNG.holders * 64, bricks=(HUNG.bricks or ()) * 33)
         for n in range(40)
     ]
-    size = len(json.dumps(statusfile.to_dict(agent_status(*many)), indent=1))
+    size = len(json.dumps(to_dict(agent_status(*many)), indent=1))
     assert size * 2 < statusfile.MAX_BYTES

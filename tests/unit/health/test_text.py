@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.codec import parse_iso
 from agent.health import text
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -79,12 +80,7 @@ def test_sizes(count: int, shown: str) -> None:
     assert text.size(count) == shown
 
 
-@given(st.integers(0, 4_000_000_000))
-def test_times_survive_the_trip_through_text(seconds: int) -> None:
-    assert text.parse_iso(text.iso(seconds)) == seconds
-
-
 def test_a_moment_of_another_day_has_its_date() -> None:
-    noon = text.parse_iso("2026-11-30T12:00:00Z")
+    noon = parse_iso("2026-11-30T12:00:00Z")
     assert text.clock(noon - 60, noon, UTC) == "11:59"
     assert text.clock(noon - 86400, noon, UTC) == "2026-11-29 12:00"

@@ -15,7 +15,8 @@ from agent.identities import lookup
 from agent.identities.facts import Group, User
 from agent.identities.keeper import Edges, IdentitiesKeeper
 from agent.identities.lookup import look_up
-from agent.model import IdentitiesState, IdentitiesStatus, Verdict
+from agent.model.status import IdentitiesState, IdentitiesStatus
+from agent.model.verdict import Verdict
 from agent.system.children import Children
 from agent.system.tools import DirectTools, ToolFailed
 from tests.unit.identities.hosts import a_map
@@ -36,6 +37,7 @@ class Told:
 
     def __init__(self) -> None:
         self.events: list[tuple[Event, str]] = []
+        self.fields: list[dict[str, object]] = []
         self.statuses: list[IdentitiesStatus | None] = []
         self.news = asyncio.Event()
 
@@ -51,6 +53,7 @@ class Told:
     ) -> None:
         assert error is None, error
         self.events.append((event, message))
+        self.fields.append(fields)
 
     def identities(self, status: IdentitiesStatus | None) -> None:
         self.statuses.append(status)
@@ -99,6 +102,13 @@ def test_what_lacks_is_ordered_and_looked_at_again() -> None:
     assert status.state is IdentitiesState.DIFFERS
     assert len(status.missing) == 2, "the orders came to nothing, and it says so"
     assert {event for event, _ in told.events} == {Event.IDENTITY_CREATED, Event.IDENTITY_MISSING}
+    created = [
+        told.fields[n] for n, (e, _) in enumerate(told.events) if e is Event.IDENTITY_CREATED
+    ]
+    assert created == [
+        {"group": "gml-test", "number": 59990},
+        {"user": "gml-user", "number": 59991},
+    ]
 
 
 def test_with_report_nothing_is_ordered() -> None:

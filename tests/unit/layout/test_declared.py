@@ -4,9 +4,10 @@ import re
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from agent.config.identities_schema import IdentitiesConfig
-from agent.config.layout_schema import LayoutConfig
+from agent.config.layout_schema import MOST, LayoutConfig
 from agent.layout.acl import shown
 from agent.layout.declared import Names, declared, run_directories
 from agent.layout.names import pattern
@@ -57,6 +58,26 @@ def test_runs_are_below_the_innermost_directories_of_checkpoints() -> None:
     assert run_directories(layout()) == ("checkpoints/finetune", "checkpoints/pretrain")
     without = {key: value for key, value in CONTRACT.items() if key != "run_names"}
     assert run_directories(LayoutConfig.model_validate(without)) == ()
+
+
+@pytest.mark.timeout(10)
+def test_many_directories_take_no_time() -> None:
+    """Nobody compares each with each, or makes a table of all users for each."""
+    users = {f"user{number}": {"uid": 30000 + number, "group": "ml"} for number in range(5000)}
+    who = IdentitiesConfig.model_validate({"groups": {"ml": 20000}, "users": users})
+    paths = [f"checkpoints/{number}" for number in range(MOST - 1)]
+    owned = {path: {"owner": f"user{number % 5000}"} for number, path in enumerate(paths)}
+    many = layout(directories=owned)
+    assert len(declared(many, who)) == MOST
+    assert len(run_directories(many)) == MOST - 1
+
+
+def test_more_are_refused_parents_counted() -> None:
+    paths = [f"checkpoints/{number}" for number in range(MOST)]
+    with pytest.raises(ValidationError, match=f"has more than {MOST} directories, their parents"):
+        layout(directories={path: {} for path in paths})
+    with pytest.raises(ValidationError, match="has more than"):
+        layout(directories={f"{number}/{'a/' * 500}b": {} for number in range(1000)})
 
 
 def test_names_are_those_of_the_map() -> None:

@@ -98,7 +98,11 @@ def test_a_users_private_directory_is_no_unfinished_one(found: Seen) -> None:
         (Seen("cache", Kind.SYMLINK, detail="/etc"), "a symbolic link to /etc stands there"),
         (Seen("cache", Kind.OTHER, detail="a file"), "a file stands where a directory should be"),
         (Seen("cache", Kind.ELSEWHERE), "something else is mounted there, not entered"),
-        (Seen("cache", Kind.UNREADABLE, errno=errno.EACCES), "can't be looked at: EACCES"),
+        (Seen("cache", Kind.UNREADABLE, errno=errno.EIO), "can't be looked at: EIO"),
+        (
+            Seen("cache", Kind.UNREADABLE, errno=errno.EACCES),
+            "can't be looked at: EACCES; root may not do it: is server.root-squash on?",
+        ),
         (replace(GOOD, errno=errno.EIO), "its ACLs can't be read: EIO"),
     ],
 )
@@ -112,6 +116,20 @@ def test_an_obstacle_is_one_finding_and_nothing_is_done_below(
     assert decided.actions == ()
     assert len(decided.findings) == 1
     assert words in decided.findings[0]
+
+
+def test_a_closed_directory_is_one_finding_however_many_are_below() -> None:
+    """As a squashed root sees them."""
+    paths = ["a/1", "a/2", "b/1", "a/3"]
+    numbers = {"b/1": errno.EIO}
+    seen = {
+        path: Seen(path, Kind.UNREADABLE, errno=numbers.get(path, errno.EACCES)) for path in paths
+    }
+    decided = plan([replace(WANT, path=path) for path in paths], seen, NAMES, repair=True)
+    assert decided.actions == ()
+    closed, broken = decided.findings
+    assert closed.startswith("a/1 and 2 more beside it: can't be looked at: EACCES; root may not")
+    assert broken == "b/1: can't be looked at: EIO"
 
 
 def test_what_is_missing_below_what_is_made_is_made() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent.events import Event
-from agent.model import Verdict
+from agent.model.verdict import Verdict
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.facts import Judgement
 from tests.unit.mounts.world import PATH, World

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import ClientState, ProcessId
+from agent.model.mount import ClientState, ProcessId
 from agent.mounts import clientwatch
 from agent.mounts.clientwatch import ClientWatch
 from agent.system import proc

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent.events import Event
-from agent.model import Client, ClientState, Holder
+from agent.model.mount import Client, ClientState, Holder
 from agent.mounts import holders
 from agent.mounts.chronicle import Chronicle
 from agent.mounts.facts import Facts

@@ -11,7 +11,8 @@ import pytest
 
 from agent.errors import MountFailed
 from agent.events import Event
-from agent.model import Client, ClientState, ProcessId, Verdict
+from agent.model.mount import Client, ClientState, ProcessId
+from agent.model.verdict import Verdict
 from agent.mounts.edges import Settings
 from agent.mounts.keeper import Keeper
 from agent.mounts.records import Record

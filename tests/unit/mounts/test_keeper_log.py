@@ -8,7 +8,8 @@ import pytest
 
 from agent.errors import MountFailed
 from agent.events import Event
-from agent.model import Client, ClientState, ProcessId, Verdict
+from agent.model.mount import Client, ClientState, ProcessId
+from agent.model.verdict import Verdict
 from agent.mounts import clientlog
 from agent.mounts.keeper import Keeper
 from tests.unit.mounts.world import FINE, OURS, PATH, World, settings, until

@@ -9,7 +9,8 @@ import pytest
 
 from agent.errors import MountFailed
 from agent.events import Event
-from agent.model import Client, ClientState, Obstacle, ObstacleKind, ProcessId, Verdict
+from agent.model.mount import Client, ClientState, Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 from agent.mounts.keeper import Keeper
 from tests.unit.mounts.world import FINE, PATH, World, settings, until
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent.errors import ChildGone
 from agent.events import Event
-from agent.model import Client, ClientState, ProcessId, Space
+from agent.model.mount import Client, ClientState, ProcessId, Space
 from agent.mounts.observe import LOOK_EVERY, Observer
 from agent.mounts.verdict import decide
 from agent.system.children import Busy

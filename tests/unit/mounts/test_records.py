@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.config import places
-from agent.model import ProcessId
+from agent.model.mount import ProcessId
 from agent.mounts.records import Records
 
 

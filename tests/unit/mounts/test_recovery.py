@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import Client, ClientState, Verdict
+from agent.model.mount import Client, ClientState
+from agent.model.verdict import Verdict
 from agent.mounts import recovery
 from agent.mounts.actions import Abort, Detach, Forget, KillClient, Mount, Unmount
 from agent.mounts.facts import Facts, Judgement

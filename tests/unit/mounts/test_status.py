@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent.config.schema import MountConfig
-from agent.model import Holder, MountStatus, Verdict
+from agent.model.mount import Holder
+from agent.model.status import MountStatus
+from agent.model.verdict import Verdict
 from agent.mounts.edges import from_config
 from agent.mounts.facts import Facts, Judgement, ProbeSeen
 from agent.mounts.status import status_of
@@ -34,6 +36,19 @@ def test_bricks_are_not_known_where_the_client_could_not_tell() -> None:
 def test_an_old_answer_says_nothing_of_bricks_now(verdict: Verdict) -> None:
     assert told(verdict).bricks is None
     assert told(Verdict.PAUSED, observed=verdict).bricks is None
+
+
+def test_a_volume_is_whole_only_where_all_of_it_is_known_to_be_up() -> None:
+    assert told(Verdict.DEGRADED).whole
+    assert told(Verdict.DEGRADED).complete
+    assert not told(Verdict.NO_QUORUM).complete
+    assert not told(Verdict.DEGRADED, NO_META).whole
+    assert not told(Verdict.SLOW).whole
+    graph = WORKS.graph
+    assert graph is not None
+    half = replace(graph, subvolumes=(("r0", "replicate", True), ("r1", "replicate", False)))
+    reply = ProbeSeen(NOW - 1.0, NOW - 0.9, replace(WORKS, graph=half))
+    assert not told(Verdict.DEGRADED, replace(HEALTHY, probe=reply)).whole
 
 
 def test_who_is_waited_for_is_named() -> None:

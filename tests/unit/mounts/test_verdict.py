@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.model import (
-    Client,
-    ClientState,
-    MountEntry,
-    Obstacle,
-    ObstacleKind,
-    ProcessId,
-    Verdict,
-)
+from agent.model.mount import Client, ClientState, MountEntry, Obstacle, ObstacleKind, ProcessId
+from agent.model.verdict import Verdict
 from agent.mounts.facts import Facts, ProbeSeen, Wanted, hung_after
 from agent.mounts.verdict import decide
 from agent.protocol import GraphView, ProbeReply, Step
@@ -211,12 +204,21 @@ def test_errno_of_a_step(step: str, number: int, expected: Verdict) -> None:
     assert errno.errorcode[number] in judgement.evidence
 
 
-@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
-def test_a_refused_write_is_a_finding(number: int) -> None:
-    judgement = decide(WANTED, failing("write", number), 42, NOW)
+@pytest.mark.parametrize(
+    ("number", "user", "why"),
+    [
+        (errno.EACCES, 0, "the volume squashes root (server.root-squash)"),
+        (errno.EPERM, 0, "root may not, as the directory is another's or the volume squashes root"),
+        (errno.EACCES, 65534, "the agent does not run as root, but as user 65534"),
+        (errno.EPERM, 65534, "the agent does not run as root, but as user 65534"),
+    ],
+)
+def test_a_refused_write_is_a_finding(number: int, user: int, why: str) -> None:
+    judgement = decide(WANTED, replace(failing("write", number), user=user), 42, NOW)
     assert judgement is not None
     assert judgement.verdict is Verdict.HEALTHY
-    assert "root-squash" in judgement.findings[0]
+    (finding,) = judgement.findings
+    assert finding.endswith(f"({errno.errorcode[number]}): {why}, so writing can't be probed")
 
 
 def test_a_read_only_mount_is_not_judged_by_writes() -> None:

@@ -14,7 +14,8 @@ from typing import Any, cast
 
 from agent.config.schema import MountConfig
 from agent.events import Event
-from agent.model import Client, ClientState, Holder, MountEntry, MountStatus, ProcessId
+from agent.model.mount import Client, ClientState, Holder, MountEntry, ProcessId
+from agent.model.status import MountStatus
 from agent.mounts.edges import Edges, Settings, from_config
 from agent.mounts.records import Records
 from agent.system.mounthost import MountRequest, Unit
@@ -96,6 +97,7 @@ class World:
             jitter=lambda: 0.0,
             write_name="host-1",
             log_dir=self.directory / "logs",
+            user=0,
         )
 
     def table(self) -> tuple[MountEntry, ...]:

@@ -1,8 +1,10 @@
 """Passes of the cleaner over real directories, by the real worker; what may go is in the trash."""
 
 import asyncio
+import contextlib
 import json
 import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +14,11 @@ import pytest
 from agent.retention import trash
 from agent.retention.clean import Differing, Left, Moved, Pass, Ripe, Row, clean
 from agent.retention.policy import Rule
-from agent.retention.survey import Wanted
+from agent.retention.survey import Wanted, request
 from agent.retention.trash import Held, Returned
 from agent.system.children import Children
-from agent.worker import again, hosts, own, survey, whole
+from agent.worker import again, channel, gather, hosts, own, survey, whole
+from agent.worker import clean as worker
 from agent.worker.survey import Survey
 from tests.unit.retention.disk import grow, hf, keep
 from tests.unit.retention.saved import kohya_model, kohya_state
@@ -339,3 +342,72 @@ def test_a_link_out_of_a_checkpoint_that_goes_does_not_bring_it_back(world: Worl
     planned = Planned(world)
     assert planned.move("checkpoint-1")["row"] == "moved"
     assert steps(world, RUN) == [2, 3]
+
+
+def test_a_host_s_forged_time_is_no_reason_to_end(world: World) -> None:
+    hosts.publish(world.root, "gpu1", WANTS, time.time())
+    forged = world.top / own.BASE / "hosts/gpu2.json"
+    forged.write_text('{"wants": "", "time": 1%s}' % ("0" * 400))
+    assert hosts.differing(world.root, "gpu1", WANTS, time.time()) == ["gpu2"]
+    forged.write_text('{"wants": "", "time": -1%s}' % ("0" * 400))
+    assert hosts.differing(world.root, "gpu1", WANTS, time.time()) == []
+
+
+def test_what_is_forged_among_the_agent_s_files_is_not_opened(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To open a device can be to act on it: a watchdog begins to count, a tape is rewound."""
+    hosts.publish(world.root, "gpu1", WANTS, time.time())
+    os.mknod(world.top / own.BASE / "hosts/gpu2.json", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    (world.top / ".gluster-ml/trash/lock").unlink(missing_ok=True)
+    os.mknod(world.top / ".gluster-ml/trash/lock", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    really = os.open
+    opened = []
+
+    def spied(path: str, flags: int, *args: int, **kwargs: int) -> int:
+        descriptor = really(path, flags, *args, **kwargs)
+        if not flags & os.O_PATH and stat.S_ISCHR(os.fstat(descriptor).st_mode):
+            opened.append(path)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", spied)
+    assert hosts.differing(world.root, "gpu1", WANTS, time.time()) == []
+    with pytest.raises(own.RefusedError):
+        own.lock(world.volume.trash, "trash")
+    assert opened == []
+
+
+def test_a_large_checkpoint_is_a_sign_of_life_while_it_moves(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or who waits for one would give the pass up, and each after it."""
+    grow(world.top, {"runs": hf(1, 2)})
+    told = []
+    monkeypatch.setattr(gather, "_INTERVAL", 0.0)
+    monkeypatch.setattr(survey, "_tell", lambda looked, at: told.append(at))
+    asked = {
+        **request(Wanted(str(world.top), None, str(world.top), (RULE,), threads=0)),
+        "memory": str(tmp_path / "memory.json"),
+        "host": "gpu1",
+        "version": "0.1.0",
+        "wants": WANTS,
+        "move": ["runs"],
+        "turn": "",
+    }
+    rows: list[dict[str, object]] = []
+    monkeypatch.setattr(channel, "emit", rows.append)
+    asked = json.loads(json.dumps(asked))
+    before = set(os.listdir("/proc/self/fd"))
+    list(worker.clean(asked))
+    time.sleep(0.02)
+    after: list[int] = []
+    for row in worker.clean(asked):
+        if row.get("row") == "ripe":
+            after.append(len(told))
+        if row.get("row") == "moved":
+            after.append(len(told))
+    for descriptor in set(os.listdir("/proc/self/fd")) - before:
+        with contextlib.suppress(OSError):  # a worker ends with its one request
+            os.close(int(descriptor))
+    ripe, moved = after
+    assert moved - ripe >= 6  # three walks over two inodes, and the run itself

@@ -219,3 +219,10 @@ def test_without_a_record_there_is_no_best_one() -> None:
 def test_a_record_that_is_no_flat_mapping_keeps_the_run(text: bytes) -> None:
     found = records(FAMILY, {**lightning_run(NAME), "best_k_models.yaml": text})
     assert found.leave.startswith("best_k_models.yaml ")
+
+
+def test_of_very_many_best_ones_that_are_gone_some_are_told() -> None:
+    text = b"".join(b"gone%d.ckpt: 1\n" % number for number in range(1000))
+    found = records(FAMILY, {**lightning_run(NAME), "best_k_models.yaml": text}).findings
+    assert len(found) == 21
+    assert found[-1] == "980 more of best_k_models.yaml are gone"

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ class Two:
         self._descriptors = [os.open(path, os.O_PATH) for path in (self.source, self.target)]
 
     def rename(self) -> None:
-        noreplace.rename(self._descriptors[0], "old", self._descriptors[1], "new")
+        noreplace.rename(self._descriptors[0], "old", self._descriptors[1], "new", true_view=True)
 
     def is_free(self) -> bool:
         return noreplace.is_free(self._descriptors[0], "old", self._descriptors[1], "new")
@@ -103,6 +104,26 @@ def test_broken_off_it_is_completed(tmp_path: Path, flags: str) -> None:
 def test_what_is_not_there(tmp_path: Path) -> None:
     two = Two(tmp_path, "file")
     (two.source / "old").unlink()
+    with pytest.raises(FileNotFoundError):
+        two.rename()
+    assert os.listdir(two.target) == []
+    two.close()
+
+
+def test_what_a_second_one_is_faster_with(
+    tmp_path: Path, flags: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It leaves nothing at the place that it would have had."""
+    if flags == "at once":
+        return
+    two = Two(tmp_path, "directory")
+    mkdir = os.mkdir
+
+    def faster(*arguments: Any, **more: Any) -> None:
+        mkdir(*arguments, **more)
+        (two.source / "old").rename(tmp_path / "aside")
+
+    monkeypatch.setattr(os, "mkdir", faster)
     with pytest.raises(FileNotFoundError):
         two.rename()
     assert os.listdir(two.target) == []

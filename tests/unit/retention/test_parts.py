@@ -83,6 +83,24 @@ def test_an_unfinished_checkpoint_of_torchtune(tree: Run) -> None:
     assert (found.genuine, found.complete) == (True, False)
 
 
+def test_one_state_for_all_epochs_lies_beside_them() -> None:
+    whole = torchtune_checkpoint(last=True)
+    epochs = {
+        "epoch_0": whole,
+        "epoch_1": without(whole, "model.safetensors.index.json"),
+        "epoch_2": {"model.safetensors": safetensors_file()},
+    }
+    run = {**epochs, "recipe_state": {"recipe_state.pt": torch_file({})}}
+    found = evidence(torchtune.FAMILY, run)
+    assert {name: (one.genuine, one.complete) for name, one in found.items()} == {
+        "epoch_0": (True, True),
+        "epoch_1": (True, False),
+        "epoch_2": (False, True),
+    }
+    without_state = evidence(torchtune.FAMILY, {**epochs, "recipe_state": {}})
+    assert not any(one.genuine for one in without_state.values())
+
+
 @pytest.mark.parametrize("tree", [torchtitan_checkpoint(), torchtitan_for_hf()])
 def test_a_whole_checkpoint_of_torchtitan(tree: Run) -> None:
     found = evidence(torchtitan.FAMILY, {"step-100": tree})["step-100"]
@@ -214,3 +232,17 @@ def test_metrics_of_orbax() -> None:
     assert found.metrics == {1: {"loss": 0.5}}
     assert found.best is None
     assert not found.leave
+
+
+def test_metrics_of_orbax_are_an_item_of_the_checkpoint() -> None:
+    item = {"metrics": b'{"loss": 0.5, "odd": NaN}', "commit_success.txt": b""}
+    tree = {"500": {**orbax_checkpoint(), "metrics": item}}
+    assert evidence(orbax.FAMILY, tree)["500"].complete
+    assert records(orbax.FAMILY, tree).metrics == {500: {"loss": 0.5}}
+
+
+def test_metrics_of_orbax_that_cannot_be_read_make_it_incomplete() -> None:
+    tree = {"500": {**orbax_checkpoint(), "metrics": {"metrics": b'{"loss"'}}}
+    found = evidence(orbax.FAMILY, tree)["500"]
+    assert (found.genuine, found.complete, found.broken) == (True, False, True)
+    assert records(orbax.FAMILY, tree).metrics == {}

@@ -141,7 +141,7 @@ def test_what_the_caller_may_not_read_stays_and_hinders_nobody_else(tmp_path: Pa
     (tmp_path / "runs/secret").chmod(0)
     (tmp_path / "runs/b/checkpoint-2").chmod(0)
     tmp_path.chmod(0o755)
-    top = survey._root(str(tmp_path), None)  # which others may not get to
+    top = survey.open_root(str(tmp_path), None)  # which others may not get to
     try:
         rows = as_nobody(lambda: in_process(tmp_path, top))
     finally:
@@ -203,8 +203,9 @@ def in_process(root: Path, top: Directory | None = None, cache: str = "") -> Row
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(channel, "emit", rows.append)
-        top = top or survey._root(str(root), None)
-        survey.Survey(request, top).run()
+        top = top or survey.open_root(str(root), None)
+        made = survey.Survey(request, top)
+        rows.extend(made.rows(made.plan()))
         top.close()
     return rows
 

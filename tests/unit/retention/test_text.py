@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.retention.formats.text import (
+    LINES,
     digits,
     finite,
     json_lines,
@@ -142,3 +143,9 @@ def test_what_is_not_there_is_none() -> None:
         None,
         [],
     )
+
+
+def test_a_log_of_very_many_lines_is_not_read() -> None:
+    view = TreeView({"log": b"\n" * (LINES + 1)})
+    with pytest.raises(UnreadableError):
+        list(json_lines(view, "log"))

@@ -165,6 +165,17 @@ def test_distributed_shards_are_complete_with_their_metadata() -> None:
     assert (found["iter_0000600"].genuine, found["iter_0000600"].complete) == (True, False)
 
 
+def test_a_save_of_megatron_core_that_had_only_begun_is_not_complete() -> None:
+    tree = {
+        "iter_0000500": {"common.pt": WEIGHTS},
+        "iter_0000600": without(distributed(), "metadata.json"),
+        "iter_0000700": without(distributed(), "common.pt", "metadata.json"),
+    }
+    found = evidence(megatron.FAMILY, tree)
+    assert all(one.genuine for one in found.values())
+    assert [name for name, one in found.items() if one.complete] == ["iter_0000700"]
+
+
 @pytest.mark.parametrize("rank", ["mp_rank_00", "mp_rank_01_003", "mp_rank_00_000_007"])
 def test_ranks_of_tensors_pipelines_and_experts(rank: str) -> None:
     tree = {"iter_0000500": {rank: {"model_optim_rng.pt": WEIGHTS}}}

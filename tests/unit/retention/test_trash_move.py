@@ -303,3 +303,15 @@ def test_a_trash_that_others_can_write_to_is_not_used(world: World) -> None:
     (world.top / ".gluster-ml/trash").chmod(0o777)
     with pytest.raises(own.RefusedError, match="others may write to"):
         trashbin.open_bin(world.root, make=True)
+
+
+def test_names_that_no_manifest_could_hold_stay(world: World) -> None:
+    """Six characters for each byte in no encoding: it could not be read, and nothing restored."""
+    run = world.run()
+    names = [f"{number:03}" + "\udcff" * 240 for number in range(200)]
+    for name in names:
+        world.file(run, name)
+    row = world.move(world.order(run, *names))
+    assert (row["row"], row["why"]) == ("left", "its names are too long for a manifest")
+    assert sorted(os.listdir(run)) == names
+    assert world.in_trash() == []

@@ -167,19 +167,25 @@ def test_while_it_is_at_work_nobody_gets_half_of_it(world: World) -> None:
     assert {"row": "purged", "id": id_} in list(rows)
 
 
-def test_pace(world: World) -> None:
-    """Three times as much rest as work: at least so much longer than without."""
+def test_a_pace_is_kept_and_changed() -> None:
+    pace = Pace(4.0)
+    began = time.monotonic()
+    pace.after(0.05)
+    assert time.monotonic() - began >= 0.2
+    threading.Timer(0.1, lambda: pace.change(0.0)).start()
+    pace.after(1000.0)
+
+
+def test_most_of_the_work_is_rested_from(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.run()
-    for number in range(2):
-        world.checkpoint(run, f"checkpoint-{number}", files=2000)
-    ids = [world.moved(run, f"checkpoint-{number}") for number in range(2)]
-    spent = []
-    for id_, rest in zip(ids, (0.0, 20.0), strict=True):
-        began = time.monotonic()
-        wanted = {id_: world.entry(id_).stat().st_ino}
-        list(purge.purge(world.volume, wanted, 1, Pace(rest)))
-        spent.append(time.monotonic() - began)
-    assert spent[1] > 5 * spent[0]
+    world.checkpoint(run, "checkpoint-1", files=2000)
+    id_ = world.moved(run, "checkpoint-1")
+    worked = []
+    monkeypatch.setattr(Pace, "after", lambda self, spent: worked.append(spent))
+    began = time.monotonic()
+    assert {"row": "purged", "id": id_} in remove(world, id_, threads=1)
+    assert sum(worked) > (time.monotonic() - began) / 2
+    assert len(worked) > 4000 / 64
 
 
 def test_the_pace_is_changed_while_it_works(world: World) -> None:
@@ -306,4 +312,31 @@ def test_an_owner_who_swaps_names_meanwhile_gets_nothing_else_removed(world: Wor
     assert purged > 5
     remove(world)
     list(trashmend.mend(world.volume))
+    assert world.in_trash() == []
+
+
+def test_a_comb_that_keeps_all_threads_busy_comes_to_an_end(world: World) -> None:
+    """With the queue full, each level was entered from the one above: too deep for a stack."""
+    run = world.run()
+    checkpoint = world.checkpoint(run, "checkpoint-1")
+    for number in range(200):
+        (checkpoint / f"filler{number}").mkdir()
+    for comb in range(4):
+        here = os.open(checkpoint, os.O_RDONLY)
+        for level in range(400):
+            name = f"{comb}"
+            for each in (name, *(f"{name}-{level}-{tooth}" for tooth in range(3))):
+                os.mkdir(each, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(here)
+    id_ = world.moved(run, "checkpoint-1")
+    rows = []
+    removal = purge.purge(world.volume, {id_: world.entry(id_).stat().st_ino}, 2, Pace(0))
+    until = time.monotonic() + 60
+    for row in removal:
+        rows.append(row)
+        assert time.monotonic() < until, "it never ends"
+    assert {"row": "purged", "id": id_} in rows
     assert world.in_trash() == []

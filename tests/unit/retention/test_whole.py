@@ -166,6 +166,8 @@ def unsound(tree: Tree) -> str:
         {"old.bin": b"\x80\x02 a pickle", "log.txt": b""},
         {"nested": {"rank": {"c.pth": ARCHIVE}}},
         {"link.pt": Link("/elsewhere")},
+        {"a.json": b'{"a": [1]}\n', "b.json": b"[1] ", "c.json": b"0.5", "_METADATA": b"{}"},
+        {"__0_0.distcp": ARCHIVE + ARCHIVE, "__0_1.distcp": b"of another kind"},
     ],
 )
 def test_a_sound_checkpoint(tree: Tree) -> None:
@@ -177,7 +179,10 @@ def test_a_sound_checkpoint(tree: Tree) -> None:
     [
         ({"a.safetensors": TENSORS[:-1]}, "c: a.safetensors has"),
         ({"a.safetensors": b""}, "c: a.safetensors is empty"),
+        ({"model.index.json": b'{"a": [1]'}, "c: model.index.json is torn"),
+        ({"_METADATA": b'{"a": 1' + bytes(100)}, "c: _METADATA is torn"),
         ({"nested": {"b.pt": ARCHIVE[:-1]}}, "c: nested: b.pt is torn"),
+        ({"__0_0.distcp": ARCHIVE + ARCHIVE[:-1]}, "c: __0_0.distcp is torn"),
         ({"trainer_state.json": b""}, "c: trainer_state.json is empty"),
         ({"__0_0.distcp": b""}, "c: __0_0.distcp is empty"),
         ({"m-00001-of-00002.safetensors": TENSORS}, "c: 1 of 2 parts"),

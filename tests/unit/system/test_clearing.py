@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent.errors import MountFailed
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system import layers as mounted
 from agent.system import mountunit, proc, systemd
 from agent.system.mounthost import MountRequest

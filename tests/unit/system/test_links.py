@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.model import MountEntry
+from agent.model.mount import MountEntry
 from agent.system.links import mount_on_the_way
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 
-from agent.system.mounttable import MountWatch
+from agent.system.mountwatch import MountWatch
 
 
 def test_a_table_that_changes_all_the_time_is_not_read_all_the_time() -> None:
