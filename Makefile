@@ -60,6 +60,12 @@ types: venv ## mypy, strict
 unit: venv ## tests without a cluster
 	$(PYTEST) tests/unit
 
+# Ten times what `make unit` makes of it, with other seeds each time; half an hour.
+.PHONY: soak-retention
+soak-retention: venv ## the cleaner against a model of writers, users and crashes: 1,000,000 steps
+	MODEL_STEPS=1000000 MODEL_SEEDS="$$(shuf --input-range=1000000-9999999 --head-count=2 | paste -sd' ')" \
+		$(PYTEST) -s tests/unit/retention/test_model.py
+
 .PHONY: lab
 lab: facts system ## tests on a real cluster, with real systemd hosts
 

@@ -5,11 +5,10 @@ what moves is what the plan would move at that moment, and nothing is decided in
 """
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agent.retention.assemble import Whole, walked
+from agent.retention.assemble import Looked, Whole, walked
 from agent.retention.facts import Run, Space
 from agent.retention.formats.registry import FAMILIES
 from agent.retention.links import Link, Place, linked
@@ -18,6 +17,7 @@ from agent.retention.planned import RunPlan
 from agent.retention.policy import Rule
 from agent.worker import whole
 from agent.worker.bases import descend
+from agent.worker.clock import Clock
 from agent.worker.crew import Crew
 from agent.worker.gather import Gathered, Level
 from agent.worker.known import Known
@@ -42,6 +42,7 @@ class Basis:
         gathered: Gathered,
         bases: Mapping[str, int],
         mounted_at: str,
+        clock: Clock,
     ) -> None:
         self.root = root
         self.ruled = ruled
@@ -49,10 +50,25 @@ class Basis:
         self.gathered = gathered
         self.bases = bases
         self.mounted_at = mounted_at
+        self.clock = clock
 
 
 class _One(Search):
-    """Of a single directory: nothing below it is searched."""
+    """Of a single directory: nothing below it is searched. looked: what was looked at in it.
+
+    moved: names that were in it before, with what was seen then: they count as though they were.
+    """
+
+    moved: Sequence[Looked] = ()
+    looked: Sequence[Looked] = ()
+
+    def beside(self) -> list[Looked]:
+        """As Search says."""
+        return list(self.moved)
+
+    def end(self, looked: Sequence[Looked]) -> None:
+        """As Search says."""
+        self.looked = looked
 
     def only(self, view: Directory, rule: int, *, is_base: bool) -> None:
         """Look at it, and close it. Raises GivenUpError."""
@@ -72,6 +88,7 @@ class Again:
 
     def __init__(self, basis: Basis) -> None:
         self._basis = basis
+        self._before: Sequence[Looked] = ()
 
     def looked(self, names: int, path: str) -> None:
         """So many more were looked at: whoever waits is told now and then."""
@@ -83,15 +100,19 @@ class Again:
         run: a descriptor of the run; here: of the directory where the names are now, which is the
         run's own before they are moved. Raises OSError, GivenUpError.
         """
-        runs = self._runs(path, run)
+        moved = [each for each in self._before if each.name in names] if here != run else []
+        runs = self._runs(path, run, moved)
         if runs is None:
             return "its run can't be looked at any more"
-        if here != run:
-            return _against(runs, run, names)
-        return self._planned(path, run, runs, tuple(names))
+        if here != run and (pin := _pin_beside(run, names)):
+            return pin
+        return self._planned(path, here, runs, tuple(names))
 
-    def _runs(self, path: str, run: int) -> list[Run] | None:
-        """Those in the directory, as they are now; None where it is another one, or unreadable."""
+    def _runs(self, path: str, run: int, moved: Sequence[Looked]) -> list[Run] | None:
+        """Those in the directory, as they are now; None where it is another one, or unreadable.
+
+        moved: what was in it just before, and is judged as though it still were.
+        """
         basis = self._basis
         rule = basis.gathered.rules[path]
         fresh = Gathered(lambda _looked, at: self.looked(1, at))
@@ -102,7 +123,7 @@ class Again:
             if view.stat.inode != os.fstat(run).st_ino:
                 view.close()
                 return None
-            self._look(view, rule, fresh)
+            self._look(view, rule, fresh, moved)
         except MetError:
             return None
         if fresh.failed or path not in fresh.places:
@@ -112,23 +133,25 @@ class Again:
         links = [link for link in basis.gathered.links if not _is_past(link, path, names)]
         return list(linked(places, links + fresh.links, basis.mounted_at)[path].runs)
 
-    def _look(self, view: Directory, rule: int, fresh: Gathered) -> None:
+    def _look(self, view: Directory, rule: int, fresh: Gathered, moved: Sequence[Looked]) -> None:
         """Raises MetError, GivenUpError."""
         bases = self._basis.bases
         trusted = {number: each.format for number, (each, _) in enumerate(self._basis.ruled)}
         crew = Crew(0)
         try:
             search = _One(crew, fresh, FAMILIES, trusted, bases, Known(""))
+            search.moved = moved
             search.only(view, rule, is_base=view.path in bases)
             crew.finish()
+            self._before = search.looked
         finally:
             crew.close()
 
-    def _planned(self, path: str, run: int, runs: list[Run], names: tuple[str, ...]) -> str:
-        """What the whole plan says with this run as it is."""
+    def _planned(self, path: str, here: int, runs: list[Run], names: tuple[str, ...]) -> str:
+        """What the whole plan says with this run as it is. here: where the names are."""
         try:
             tick = partial(self.looked, path=path)
-            now = {names: whole.look(run, names, tick=tick)}
+            now = {names: whole.look(here, names, tick=tick)}
         except whole.UncertainError as error:
             return str(error)
         number = self._basis.gathered.rules[path]
@@ -137,7 +160,7 @@ class Again:
         wholes = _wholes(before, path) | now
         others = [each for each in before if each.path != path]
         ruled[number] = (rule, [*others, *(walked(each, wholes) for each in runs)])
-        planned = plan(ruled, now=time.time(), space=self._basis.space, whole=True)
+        planned = plan(ruled, now=self._basis.clock.now(), space=self._basis.space, whole=True)
         return _stays(planned[number].runs, path, names)
 
 
@@ -172,16 +195,8 @@ def _stays(runs: Sequence[RunPlan], path: str, names: tuple[str, ...]) -> str:
     return "it is not what was planned to go any more"
 
 
-def _against(runs: Sequence[Run], run: int, names: list[str]) -> str:
-    """What came about while they were moved."""
-    for each in runs:
-        if why := each.unreadable or each.records.leave or each.pinned:
-            return why
-        for name in names:
-            if name in each.records.pointed:
-                return f"{each.records.pointed[name]} points to it"
-            if name in (each.records.best or {}):
-                return "it is called the best one"
+def _pin_beside(run: int, names: list[str]) -> str:
+    """A pin that came about meanwhile. One in a checkpoint itself has changed that."""
     for name in names:
         if os.path.lexists(f"/proc/self/fd/{run}/{name}{KEEP}"):
             return f"pinned by {name}{KEEP}"

@@ -16,7 +16,6 @@ others wait for their second look; those of agent/worker/trashmove.py; {"row": "
 import errno
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -35,6 +34,7 @@ from agent.worker import (
     whole,
 )
 from agent.worker.again import Again
+from agent.worker.clock import HOST, Clock
 from agent.worker.descent import GivenUpError
 from agent.worker.survey import Survey, open_root, raise_limit
 from agent.worker.trashmove import Row, Volume
@@ -52,7 +52,7 @@ def main() -> int:
     sys.path.append(str(request["libraries"]))
     raise_limit()
     try:
-        for row in _pass(request):
+        for row in clean(request):
             channel.emit(row)
     except GivenUpError as error:
         channel.emit({"row": "failure", "what": f"{error.doing} failed", "errno": error.errno})
@@ -62,8 +62,8 @@ def main() -> int:
     return 0
 
 
-def _pass(request: Row) -> Iterator[Row]:
-    """Raises GivenUpError, own.RefusedError."""
+def clean(request: Row, clock: Clock = HOST) -> Iterator[Row]:
+    """One pass: its rows. Raises GivenUpError, own.RefusedError."""
     try:
         root = open_root(str(request["path"]), request["device"])
     except OSError as error:
@@ -74,15 +74,15 @@ def _pass(request: Row) -> Iterator[Row]:
     if own.lock(volume.trash, trashbin.OURS) is None:
         yield {"row": "held"}
         return
-    differing = _differing(request, root.descriptor)
+    differing = _differing(request, root.descriptor, clock.now())
     if differing:
         yield {"row": "differing", "hosts": differing[:_TOLD]}
     yield from trashmend.mend(volume)
-    survey = Survey(request, root)
+    survey = Survey(request, root, clock)
     planned = survey.plan()
     volume.require_whole()
-    survey.report(planned)
-    ripe = _ripe(request, survey, planned)
+    yield from survey.rows(planned)
+    ripe = _ripe(request, survey, planned, clock.monotonic())
     basis = survey.basis()
     yield {
         "row": "ripe",
@@ -94,7 +94,7 @@ def _pass(request: Row) -> Iterator[Row]:
     move = [] if differing else _texts(request["move"])
     for each in ripe:
         if each.rule in move:
-            yield _moved(volume, request, again, each)
+            yield _moved(volume, request, again, each, clock.now())
     _leave_word(volume, request)
 
 
@@ -104,13 +104,15 @@ def _leave_word(volume: Volume, request: Row) -> None:
         return
     try:
         cleaners.passed(volume.trash, str(request["host"]), str(request["turn"]))
+    except (FileNotFoundError, FileExistsError):
+        return  # a second cleaner leaves word just now
     except OSError as error:
         raise GivenUpError("leaving word of the pass", error.errno or errno.EIO) from None
 
 
-def _differing(request: Row, root: int) -> list[str]:
+def _differing(request: Row, root: int, now: float) -> list[str]:
     """The hosts that want something else. Raises GivenUpError, own.RefusedError."""
-    host, wants, now = str(request["host"]), str(request["wants"]), time.time()
+    host, wants = str(request["host"]), str(request["wants"])
     try:
         hosts.publish(root, host, wants, now)
         return hosts.differing(root, host, wants, now)
@@ -119,11 +121,13 @@ def _differing(request: Row, root: int) -> list[str]:
         raise GivenUpError(f"looking at {own.BASE}/hosts", number) from None
 
 
-def _ripe(request: Row, survey: Survey, planned: Sequence[RulePlan]) -> tuple[Ripe, ...]:
-    """What an earlier pass planned too. Raises GivenUpError."""
+def _ripe(
+    request: Row, survey: Survey, planned: Sequence[RulePlan], now: float
+) -> tuple[Ripe, ...]:
+    """What an earlier pass planned too. now: monotonic seconds. Raises GivenUpError."""
     path = str(request["memory"])
     rules = list(zip(survey.rules, planned, strict=True))
-    ripe, after = looks.look(memory.load(path), rules, time.monotonic())
+    ripe, after = looks.look(memory.load(path), rules, now)
     try:
         memory.save(path, after)
     except OSError as error:
@@ -131,7 +135,7 @@ def _ripe(request: Row, survey: Survey, planned: Sequence[RulePlan]) -> tuple[Ri
     return ripe
 
 
-def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe) -> Row:
+def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe, now: float) -> Row:
     """Raises GivenUpError."""
     path, doomed = ripe.run.path, ripe.doomed
 
@@ -144,7 +148,7 @@ def _moved(volume: Volume, request: Row, again: Again, ripe: Ripe) -> Row:
         "run": path,
         "names": list(doomed.names),
         "fingerprint": doomed.fingerprint,
-        "time": time.time(),
+        "time": now,
         "rule": ripe.rule,
         "reasons": list(doomed.reasons),
         "size": doomed.size,

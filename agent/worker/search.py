@@ -61,6 +61,13 @@ class Search:
         elif name != own.BASE and path not in self._bases:
             self.crew.add(partial(self._below, level.use(), name, rule, depth, hunt=hunt))
 
+    def beside(self) -> list[Looked]:
+        """What counts as looked at in a directory, beside what is there."""
+        return []
+
+    def end(self, looked: Sequence[Looked]) -> None:
+        """All of a directory was looked at, and what is beside it."""
+
     def _base(self, root: Directory, path: str, rule: int) -> None:
         try:
             view = descend(root, path)
@@ -203,7 +210,7 @@ class Candidates:
         self._families = [f for f in search.families if trusted in (None, f.name)]
         self._matched: list[tuple[str, Sequence[tuple[Family, Named]]]] = []
         self._staging: list[tuple[str, str]] = []
-        self._looked: list[Looked] = []
+        self._looked = search.beside()
         self._memory = Memory()
         self._left = 0
 
@@ -224,7 +231,9 @@ class Candidates:
     def look(self) -> None:
         """Have all that was taken looked at."""
         self._left = len(self._matched)
-        if not self._matched:
+        if not self._matched and self._looked:
+            self._finish()
+        elif not self._matched:
             self._search.known.note(self._level.view.path, self._note)
         for name, matches in self._matched:
             self._level.use()
@@ -251,6 +260,7 @@ class Candidates:
 
     def _finish(self) -> None:
         view = self._level.view
+        self._search.end(self._looked)
         found = groups(sorted(self._looked, key=lambda each: each.name), self._trusted)
         taken = {m.looked.name for group in found for m in group.members}
         for each in self._looked:

@@ -18,8 +18,7 @@ import errno
 import os
 import resource
 import sys
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 from agent.retention.assemble import Whole, left_alone, walked
@@ -33,6 +32,7 @@ from agent.retention.rows import rows
 from agent.worker import channel, place, whole
 from agent.worker.again import Basis
 from agent.worker.bases import Bases, descend
+from agent.worker.clock import HOST, Clock
 from agent.worker.crew import Crew
 from agent.worker.descent import GivenUpError
 from agent.worker.gather import Gathered, Level
@@ -58,7 +58,8 @@ def main() -> int:
     else:
         try:
             survey = Survey(request, root)
-            survey.report(survey.plan())
+            for row in survey.rows(survey.plan()):
+                channel.emit(row)
         except GivenUpError as error:
             problem = f"{os.strerror(error.errno)} when {error.doing}"
             channel.emit({"problem": problem, "path": path})
@@ -87,7 +88,8 @@ def open_root(path: str, device: object) -> Directory:
 class Survey:
     """One request, carried out."""
 
-    def __init__(self, request: Row, root: Directory) -> None:
+    def __init__(self, request: Row, root: Directory, clock: Clock = HOST) -> None:
+        self._clock = clock
         self._root = root
         self.rules = [Rule.from_row(row) for row in _list(request, "rules")]
         self._mounted_at = str(request["mounted_at"])
@@ -106,7 +108,7 @@ class Survey:
             before = self._reading()
             self._search()
             ruled = self._ruled()
-            now = time.time()
+            now = self._clock.now()
             planned = plan(ruled, now=now, space=before)
             self._known = self._walked(ruled, planned)
             after = self._reading()
@@ -124,6 +126,7 @@ class Survey:
             gathered=self._gathered,
             bases=self._searched,
             mounted_at=self._mounted_at,
+            clock=self._clock,
         )
 
     def _reading(self) -> Space | None:
@@ -232,18 +235,18 @@ class Survey:
         finally:
             level.release()
 
-    def report(self, planned: Sequence[RulePlan]) -> None:
-        """Emit the rows of all that was found."""
+    def rows(self, planned: Sequence[RulePlan]) -> Iterator[Row]:
+        """Of all that was found."""
         for number, decided in enumerate(planned):
             for run in decided.runs:
-                _emit(number, run)
+                yield from rows(number, run)
             for said in decided.findings:
-                channel.emit({"told": said, "rule": number})
+                yield {"told": said, "rule": number}
         for unruled in self._unruled:
-            _emit(NO_RULE, _described(unruled))
+            yield from rows(NO_RULE, _described(unruled))
         for number, path, reason in self._gathered.failed:
-            channel.emit({"failed": path, "rule": number, "reason": reason})
-        channel.emit({"whole": True})
+            yield {"failed": path, "rule": number, "reason": reason}
+        yield {"whole": True}
 
 
 def _described(run: Run) -> RunPlan:
@@ -256,11 +259,6 @@ def _described(run: Run) -> RunPlan:
 def _state(unit: Unit) -> tuple[str, ...]:
     is_complete = "complete" if unit.complete else f"incomplete ({unit.why})"
     return (is_complete, "no rule is about it")
-
-
-def _emit(rule: int, run: RunPlan) -> None:
-    for row in rows(rule, run):
-        channel.emit(row)
 
 
 def _tell(looked: int, at: str) -> None:

@@ -205,7 +205,7 @@ def in_process(root: Path, top: Directory | None = None, cache: str = "") -> Row
         patch.setattr(channel, "emit", rows.append)
         top = top or survey.open_root(str(root), None)
         made = survey.Survey(request, top)
-        made.report(made.plan())
+        rows.extend(made.rows(made.plan()))
         top.close()
     return rows
 
