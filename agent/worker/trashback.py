@@ -73,6 +73,8 @@ def _restored(volume: Volume, entry: trashbin.Entry, descriptor: int) -> Row:
             raise
         _leave(volume, entry, descriptor, root=root)
         back = [name for name in noted.names if _is_past(run, noted, name)]
+        if not back:
+            raise Left("it was put back before, and is gone from its run since")
         return {"row": "restored", "id": entry.id, "run": noted.run, "names": back}
     finally:
         os.close(run)

@@ -365,3 +365,16 @@ def test_what_its_owner_took_out_is_not_told_to_be_back(world: World, uid: int) 
     row = restore(world, id_, uid)
     assert row["names"] == [model]
     assert sorted(os.listdir(run)) == [model, f"{model}.keep"]  # what is back is pinned
+
+
+def test_what_was_put_back_and_removed_since_is_not_called_restored(world: World) -> None:
+    """The one who put it back was killed before the entry was gone."""
+    run = world.run()
+    world.file(run, "lora.ckpt")
+    id_ = world.moved(run, "lora.ckpt")
+    (world.entry(id_) / "lora.ckpt").unlink()
+    world.entry(id_).rename(world.entry(f"{id_}.back"))
+    row = trashback.restore(world.volume, id_)
+    assert row["row"] == "refused"
+    assert "gone from its run" in str(row["why"])
+    assert world.in_trash() == []

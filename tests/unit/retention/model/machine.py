@@ -221,9 +221,13 @@ class Model(RuleBasedStateMachine):
                 self.touch(unit, first, is_directory=is_directory)
             case "pin":
                 run_pin = f"{unit.run.path}/.keep"
-                own = f"{first}/.keep" if is_directory else f"{first}.keep"
-                toggle(ground, run_pin if number % 8 == 0 or ground.is_there(run_pin) else own)
-                unit.touched = self.world.touch()
+                if number % 8 == 0 or ground.is_there(run_pin):
+                    toggle(ground, run_pin)
+                elif is_directory:
+                    toggle(ground, f"{first}/.keep")
+                    unit.touched = self.world.touch()
+                else:
+                    toggle(ground, f"{first}.keep")
             case "link":
                 if number % 2:
                     ground.link(f"{unit.run.path}/mine", os.path.basename(first))
@@ -233,7 +237,8 @@ class Model(RuleBasedStateMachine):
                 toggle(ground, f"{first}/.nfs0001")
                 unit.touched = self.world.touch()
             case "rename":
-                ground.rename(first, f"{unit.run.path}/mine-{number}-{self.world.touch()}")
+                for path in filter(ground.is_there, unit.paths):
+                    ground.rename(path, f"{unit.run.path}/mine-{number}-{self.world.touch()}")
                 unit.run.units.remove(unit)
 
     def touch(self, unit: Unit, first: str, *, is_directory: bool) -> None:
