@@ -16,7 +16,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.unit.retention.model import effects, machine
 from tests.unit.retention.model.volume import counted
 
-EACH = 100
+EACH = 50
 """What hypothesis chooses on one volume; some choices are several steps."""
 
 

@@ -220,14 +220,7 @@ class Model(RuleBasedStateMachine):
             case "touch":
                 self.touch(unit, first, is_directory=is_directory)
             case "pin":
-                run_pin = f"{unit.run.path}/.keep"
-                if number % 8 == 0 or ground.is_there(run_pin):
-                    toggle(ground, run_pin)
-                elif is_directory:
-                    toggle(ground, f"{first}/.keep")
-                    unit.touched = self.world.touch()
-                else:
-                    toggle(ground, f"{first}.keep")
+                self.pin(unit, first, number, is_directory=is_directory)
             case "link":
                 if number % 2:
                     ground.link(f"{unit.run.path}/mine", os.path.basename(first))
@@ -240,6 +233,17 @@ class Model(RuleBasedStateMachine):
                 for path in filter(ground.is_there, unit.paths):
                     ground.rename(path, f"{unit.run.path}/mine-{number}-{self.world.touch()}")
                 unit.run.units.remove(unit)
+
+    def pin(self, unit: Unit, first: str, number: int, *, is_directory: bool) -> None:
+        ground = self.world.ground
+        of_run = f"{unit.run.path}/.keep"
+        if number % 8 == 0 or ground.is_there(of_run):
+            toggle(ground, of_run)
+        elif is_directory:
+            toggle(ground, f"{first}/.keep")
+            unit.touched = self.world.touch()
+        else:
+            toggle(ground, f"{first}.keep")
 
     def touch(self, unit: Unit, first: str, *, is_directory: bool) -> None:
         ground = self.world.ground
