@@ -64,7 +64,7 @@ unit: venv ## tests without a cluster
 .PHONY: soak-retention
 soak-retention: venv ## the cleaner against a model of writers, users and crashes: 1,000,000 steps
 	MODEL_STEPS=1000000 MODEL_SEEDS="$$(shuf --input-range=1000000-9999999 --head-count=2 | paste -sd' ')" \
-		$(PYTEST) -s tests/unit/retention/test_model.py
+		$(PYTEST) -s -m long tests/unit/retention/test_model.py
 
 .PHONY: lab
 lab: facts system ## tests on a real cluster, with real systemd hosts
@@ -78,8 +78,8 @@ system: venv ## the whole behaviour of the agent in the lab
 	$(PYTEST) tests/system
 
 .PHONY: test-trash
-test-trash: venv ## the trash's tests of a local file system, on two kinds of volumes; half an hour
-	$(PYTEST) tests/system/test_trash.py -m long
+test-trash: venv ## two cleaners at once, the cleaner's model, the trash on two kinds of volumes; half an hour
+	$(PYTEST) -m long tests/unit/retention tests/system/test_trash.py
 
 # What the frameworks need that is not used here is left out: some want versions that exclude each other.
 build/frameworks/.ready: tests/frameworks/requirements.txt

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 from tests.lab.cell import Inside
 from tests.lab.host import Host
+from tests.lab.shell import until
 from tests.lab.volume import Volume
 from tests.package.apt import NAME, apt, version
 from tests.system.agents import CONFIG, UNIT, UnitAgent
@@ -84,7 +85,11 @@ def tells_the_story(host: Host, cursor: str) -> None:
 
 
 def explains_itself(host: Host, cursor: str) -> None:
+    """Each entry has its text; one may come between the two readings."""
+    until(lambda: explained(host, cursor), 30, "each entry is explained")
+
+
+def explained(host: Host, cursor: str) -> bool:
     entries = [e for e in host.journal(UNIT, cursor) if "GLUSTER_ML_EVENT" in e]
     argv = ["journalctl", "-x", "--no-pager", "-u", NAME, f"--after-cursor={cursor}"]
-    shown = host.run(argv).stdout
-    assert shown.count(f"Defined-By: {NAME}") == len(entries)
+    return host.run(argv).stdout.count(f"Defined-By: {NAME}") == len(entries)

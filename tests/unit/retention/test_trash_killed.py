@@ -237,6 +237,7 @@ def all_of(world: World, run: Path, names: list[str]) -> dict[str, bytes | str |
     return {path: data for path, data in found.items() if not path.endswith(".keep")}
 
 
+@pytest.mark.long
 def test_two_at_once_end_at_the_same(world: World) -> None:
     """One moves and restores while another one, who has no lock, takes all for left by the dead."""
     run = world.run()
