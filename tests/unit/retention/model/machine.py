@@ -218,7 +218,9 @@ class Model(RuleBasedStateMachine):
         is_directory = os.path.isdir(ground.at(first))
         match what:
             case "touch":
-                self.touch(unit, first, is_directory=is_directory)
+                # Some write with the times of something old, as `cp -p` does.
+                skew = -1e5 if number % 2 else unit.run.skew
+                self.touch(unit, first, skew, is_directory=is_directory)
             case "pin":
                 self.pin(unit, first, number, is_directory=is_directory)
             case "link":
@@ -245,13 +247,13 @@ class Model(RuleBasedStateMachine):
         else:
             toggle(ground, f"{first}.keep")
 
-    def touch(self, unit: Unit, first: str, *, is_directory: bool) -> None:
+    def touch(self, unit: Unit, first: str, skew: float, *, is_directory: bool) -> None:
         ground = self.world.ground
         inside = f"{first}/model.bin" if is_directory else first
         if ground.is_there(inside):
-            ground.stamp(inside, skew=unit.run.skew)
+            ground.stamp(inside, skew=skew)
         elif is_directory:
-            ground.write(f"{first}/more", b"more", unit.run.skew)
+            ground.write(f"{first}/more", b"more", skew)
         unit.touched = self.world.touch()
 
     def prune(self, run: Training, number: int) -> None:
