@@ -60,11 +60,11 @@ types: venv ## mypy, strict
 unit: venv ## tests without a cluster
 	$(PYTEST) tests/unit
 
-# Ten times what `make unit` makes of it, with other seeds each time; half an hour.
+# Ten times what `make unit` makes of it, with other seeds each time; 40 minutes.
 .PHONY: soak-retention
 soak-retention: venv ## the cleaner against a model of writers, users and crashes: 1,000,000 steps
 	MODEL_STEPS=1000000 MODEL_SEEDS="$$(shuf --input-range=1000000-9999999 --head-count=2 | paste -sd' ')" \
-		$(PYTEST) -s -m long tests/unit/retention/test_model.py
+		$(PYTEST) -s tests/unit/retention/test_model.py
 
 .PHONY: lab
 lab: facts system ## tests on a real cluster, with real systemd hosts
@@ -78,7 +78,7 @@ system: venv ## the whole behaviour of the agent in the lab
 	$(PYTEST) tests/system
 
 .PHONY: test-trash
-test-trash: venv ## two cleaners at once, the cleaner's model, the trash on two kinds of volumes; half an hour
+test-trash: venv ## two cleaners at once, the trash on two kinds of volumes; half an hour
 	$(PYTEST) -m long tests/unit/retention tests/system/test_trash.py
 
 # What the frameworks need that is not used here is left out: some want versions that exclude each other.

@@ -15,7 +15,7 @@ SEEDS = os.environ.get("MODEL_SEEDS", "1 2").split()
 """A process for each, with its share of the steps."""
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.timeout(0 if "MODEL_STEPS" in os.environ else 600)
 def test_nothing_needed_ever_goes() -> None:
     if os.geteuid() != 0:
